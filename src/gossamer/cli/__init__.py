@@ -1,0 +1,1 @@
+"""The command line: thin, lazily imported commands over `Crawl`."""

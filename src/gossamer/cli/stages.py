@@ -1,0 +1,48 @@
+"""The stages as commands; names and help come from the map in pipeline.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.context import options
+from gossamer.pipeline import STAGES
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register these commands."""
+    for command in (load, compact, migrate, reshard):
+        app.command(help=STAGES[command.__name__].doc)(command)
+
+
+def load(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="The table, as in docs/tables.md.")],
+    paths: Annotated[list[str], typer.Argument(help="Files ending in .parquet, .csv, .json, .jsonl or .ndjson.")],
+    segment: Annotated[str | None, typer.Option(help="The segment, for tables of segments.")] = None,
+) -> None:
+    """Add rows from files to a table; keys that follow from `url` and `domain` may be left out."""
+    with options(context).open() as crawl:
+        crawl.load(table, *paths, segment=segment)
+
+
+def compact(
+    context: typer.Context,
+    tables: Annotated[list[str] | None, typer.Argument(help="Tables; those that are due if left out.")] = None,
+) -> None:
+    """Fold change sets into the base."""
+    with options(context).open() as crawl:
+        crawl.compact(*(tables or ()))
+
+
+def migrate(context: typer.Context) -> None:
+    """Bring files of older schema versions up to date."""
+    with options(context).open() as crawl:
+        crawl.run("migrate")
+
+
+def reshard(context: typer.Context, shards: Annotated[int, typer.Argument(help="A power of two.")]) -> None:
+    """Change the number of shards."""
+    with options(context).open() as crawl:
+        crawl.run("reshard", shards=shards)

@@ -1,0 +1,73 @@
+"""The map: every stage in the order data takes, what it reads and writes, and its balance equation.
+
+Command line, runner, `gossamer graph` and the docs derive from this page. A balance is an equation over the counters of
+a run; if it does not hold, nothing is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ANY = ("*",)  # the table is chosen when the stage is run
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One verb: a job between tables."""
+
+    name: str
+    doc: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    balance: str
+    job: str  # `module:function`, imported when it runs
+    keeps: bool = False  # tables hold the same rows before and after
+    per_segment: bool = False
+
+
+STAGES: dict[str, Stage] = {
+    stage.name: stage
+    for stage in (
+        Stage(
+            "load",
+            "Add rows from Parquet, CSV or JSON files to a table.",
+            reads=(),
+            writes=ANY,
+            balance="rows_read = rows_written + rejected + duplicates",
+            job="gossamer.stages.load.job:run",
+        ),
+        Stage(
+            "compact",
+            "Fold a table's change sets into its base, shard by shard.",
+            reads=ANY,
+            writes=ANY,
+            balance="rows_before = rows_written",
+            job="gossamer.stages.rewrite.job:compact",
+            keeps=True,
+        ),
+        Stage(
+            "migrate",
+            "Rewrite files of older schema versions in today's.",
+            reads=ANY,
+            writes=ANY,
+            balance="rows_before = rows_written",
+            job="gossamer.stages.rewrite.job:migrate",
+            keeps=True,
+        ),
+        Stage(
+            "reshard",
+            "Cut every sharded table into another number of shards.",
+            reads=ANY,
+            writes=ANY,
+            balance="rows_before = rows_written",
+            job="gossamer.stages.rewrite.job:reshard",
+            keeps=True,
+        ),
+    )
+}
+
+
+def balanced(equation: str, counters: dict[str, int]) -> bool:
+    """Whether both sides of a balance equation are equal; a counter that was never touched is 0."""
+    left, right = ([term.strip() for term in side.split("+")] for side in equation.split("="))
+    return sum(counters.get(t, 0) for t in left) == sum(counters.get(t, 0) for t in right)

@@ -1,0 +1,1 @@
+"""Plugins: what they may add (`hookspecs`) and how they are found (`manager`)."""

@@ -1,0 +1,31 @@
+"""Every hook, on one page. A plugin is a module or object with functions of these names marked by `@hookimpl`.
+
+    from gossamer.plugins import hookspecs
+
+    @hookspecs.hookimpl
+    def gossamer_columns():
+        return [Column("price", pa.float64(), "Price found on the page.", Merge.NEWEST, pass_to=("index",))]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from gossamer.tables.spec import Column
+
+PROJECT = "gossamer"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def gossamer_columns() -> list[Column]:  # type: ignore[empty-body]
+    """Columns to add to the crawldb, each with type, prose, merge rule and the tables it is passed on to."""
+
+
+@hookspec
+def gossamer_event(event: dict[str, Any]) -> None:
+    """An event of a run (start, phase, done, failed), for monitoring; must be quick and may not change it."""

@@ -1,0 +1,211 @@
+"""The settings of a crawl: a small tree of dataclasses, each field with its prose.
+
+Values come from, later wins: the defaults here, `gossamer.toml`, environment variables (`GOSSAMER_ENGINE__WORKERS=4`),
+`--set engine.workers=4`. Unknown keys are refused, and every value knows where it came from.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal, get_type_hints
+
+from gossamer.errors import SettingsError
+
+FILE = "gossamer.toml"
+PREFIX = "GOSSAMER_"
+OUTSIDE = {"GOSSAMER_CRAWL"}  # read by the command line, not a setting
+
+
+def setting(default: Any, doc: str) -> Any:
+    """A field with its default and its prose."""
+    if isinstance(default, dict | list):
+        return field(default_factory=lambda: type(default)(default), metadata={"doc": doc})
+    return field(default=default, metadata={"doc": doc})
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """Where jobs run."""
+
+    kind: Literal["embedded", "spark"] = setting("embedded", "`embedded` (this machine) or `spark`.")
+    workers: int = setting(-1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process.")
+    memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.")
+    scratch: str = setting("", "Directory for temporary files of the embedded engine; empty: the system's.")
+    spark_master: str = setting("local[*]", "Spark master URL.")
+    spark_conf: dict[str, str] = setting({}, "Further Spark properties, such as `spark.executor.memory`.")
+
+
+@dataclass(frozen=True)
+class StorageSettings:
+    """What is kept."""
+
+    keep_snapshots: int = setting(20, "Snapshots that remain after a collection; you can roll back to any of them.")
+    compact_at: float = setting(0.2, "Compact a keyed table when its change sets hold this share of its base's rows.")
+    compact_sets: int = setting(8, "… or when it has this many change sets.")
+
+
+@dataclass(frozen=True)
+class PluginSettings:
+    """Which plugins run."""
+
+    load: list[str] = setting([], "Plugins to load besides the installed ones, as `module` or `module:attribute`.")
+    disable: list[str] = setting([], "Names of installed plugins not to load.")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be set."""
+
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
+    plugins: PluginSettings = field(default_factory=PluginSettings)
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Settings, and for each dotted key where its value came from."""
+
+    settings: Settings
+    origin: dict[str, str]
+
+
+def load_settings(text: str = "", file: str = FILE, environment: Mapping[str, str] | None = None, sets: Sequence[str] = ()) -> Origins:
+    """Settings from the text of a TOML file, the environment and `key=value` pairs."""
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    layers = [_from_toml(text, file), _from_environment(os.environ if environment is None else environment), _from_sets(sets)]
+    for key, value, where in (entry for layer in layers for entry in layer):
+        values[key] = _checked(key, value, where)
+        origin[key] = where
+    return Origins(_build(Settings, "", values), {key: origin.get(key, "default") for key, _, _ in walk()})
+
+
+def walk(kind: type = Settings, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Every dotted key with its type and prose."""
+    hints = get_type_hints(kind)
+    for f in fields(kind):
+        if is_dataclass(hints[f.name]):
+            yield from walk(hints[f.name], f"{prefix}{f.name}.")
+        else:
+            yield f"{prefix}{f.name}", hints[f.name], f.metadata["doc"]
+
+
+def value_of(settings: Settings, key: str) -> Any:
+    """The value behind a dotted key."""
+    value: Any = settings
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def template() -> str:
+    """A new crawl's gossamer.toml: every setting with its prose, commented out at its default."""
+    lines = ["# Settings of this crawl. `gossamer config show` tells what is in force and why.", ""]
+    section = ""
+    for key, _, doc in walk():
+        head, name = key.rsplit(".", 1)
+        if head != section:
+            section = head
+            lines += [f"[{section}]"]
+        lines += [f"# {doc}", f"# {name} = {toml_value(value_of(Settings(), key))}", ""]
+    return "\n".join(lines)
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML spells it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, list):
+        return "[" + ", ".join(toml_value(v) for v in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml_value(k)} = {toml_value(v)}" for k, v in value.items()) + "}"
+    return str(value)
+
+
+def _from_toml(text: str, file: str) -> Iterator[tuple[str, Any, str]]:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file}: not valid TOML: {error}") from error
+    yield from ((key, value, file) for key, value in _flatten(document, ""))
+
+
+def _flatten(document: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Dotted keys of a nested document, stopping at what is a setting even if it is a table."""
+    known = {key for key, _, _ in walk()}
+    for name, value in document.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key not in known:
+            if not any(k.startswith(f"{key}.") for k in known):
+                raise _unknown(key, FILE)
+            yield from _flatten(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
+    for name, text in sorted(environment.items()):
+        if name.startswith(PREFIX) and name not in OUTSIDE:
+            key = name.removeprefix(PREFIX).lower().replace("__", ".")
+            yield key, _from_text(key, text, f"environment variable {name}"), f"environment variable {name}"
+
+
+def _from_sets(sets: Sequence[str]) -> Iterator[tuple[str, Any, str]]:
+    for entry in sets:
+        key, equals, text = entry.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {entry}: write it as key=value, for example --set engine.workers=4")
+        yield key.strip(), _from_text(key.strip(), text.strip(), "--set"), "--set"
+
+
+def _from_text(key: str, text: str, where: str) -> Any:
+    """A value given as plain text: as TOML if it is that, else a string."""
+    kind = _type_of(key, where)
+    if kind is str:
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _type_of(key: str, where: str) -> Any:
+    for known, kind, _ in walk():
+        if known == key:
+            return kind
+    raise _unknown(key, where)
+
+
+def _unknown(key: str, where: str) -> SettingsError:
+    close = difflib.get_close_matches(key, [k for k, _, _ in walk()], 1, 0.5)
+    cure = f"did you mean {close[0]}?" if close else "see `gossamer config show` for all settings"
+    return SettingsError(f"{where}: unknown setting {key}; {cure}")
+
+
+def _checked(key: str, value: Any, where: str) -> Any:
+    """The value if it fits its field's type."""
+    import msgspec
+
+    kind = _type_of(key, where)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{where}: {key} = {value!r} does not fit: {str(error).replace('`', '')}") from error
+
+
+def _build(kind: type, prefix: str, values: Mapping[str, Any]) -> Any:
+    hints = get_type_hints(kind)
+    given = {}
+    for f in fields(kind):
+        key = f"{prefix}{f.name}"
+        if is_dataclass(hints[f.name]):
+            given[f.name] = _build(hints[f.name], f"{key}.", values)  # type: ignore[arg-type]
+        elif key in values:
+            given[f.name] = values[key]
+    return kind(**given)

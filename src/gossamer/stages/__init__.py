@@ -1,0 +1,1 @@
+"""Verbs: each stage is a folder; its `job.py` is the edge, its neighbours are pure."""

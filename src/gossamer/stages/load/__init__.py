@@ -1,0 +1,1 @@
+"""load: files of rows → change set of a table."""

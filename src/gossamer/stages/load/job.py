@@ -1,0 +1,51 @@
+"""load: Parquet, CSV or JSON files → rows of a table (a change set, where the table takes them).
+
+Files are read side by side in the workers into scratch, then sharded and sorted by the engine. Rows that cannot be
+rows are counted by reason; of several rows with one key the last one is taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis
+
+from gossamer.errors import UsageError
+from gossamer.stages.load.rows import ORDER, LoadTask, stage_file, staged_schema
+from gossamer.storage.parquet import Target
+from gossamer.tables.spec import Kind
+
+if TYPE_CHECKING:
+    from gossamer.runner import Run
+
+
+def run(run: Run, table: str, paths: list[str], stamps: list[str]) -> None:
+    """Load files into a table; `stamps` (sizes and times) make a changed file another job."""
+    segment = run.record.segment
+    spec = run.tables[table]
+    if spec.kind is Kind.SEGMENT and segment is None:
+        raise UsageError(f"{table} belongs to a segment; name one with --segment")
+    if spec.kind is not Kind.SEGMENT and segment is not None:
+        raise UsageError(f"{table} is not a table of segments; leave out --segment")
+    run.phase(f"read {len(paths)} files")
+    files = run.crawl.files
+    scratch = Target(files, f"scratch/{run.record.run}", staged_schema(spec), attempt=run.record.attempt)
+    tasks = [LoadTask(number, path, spec, scratch) for number, path in enumerate(paths)]
+    results = run.crawl.engine.run_tasks(tasks, stage_file).to_pylist()
+    for result in results:
+        run.count(rows_read=result["rows_read"])
+        for reason, count in result["rejected"]:
+            run.drop(reason, count)
+            run.count(rejected=count)
+    rows = run.crawl.engine.read([files.url(r["path"]) for r in results if r["path"]], scratch.schema)
+    newest = rows.mutate(_nth=ibis.row_number().over(group_by=list(spec.key), order_by=ibis.desc(ORDER)))
+    chosen = newest.filter(newest["_nth"] == 0).drop("_nth", ORDER)
+    run.phase(f"write {table}")
+    deletes = any(r["deletes"] for r in results)
+    written = run.write(table, chosen, segment=segment, delta=spec.kind is Kind.KEYED, deletes=deletes)
+    staged = sum(r["rows"] for r in results)
+    run.count(rows_written=written, duplicates=staged - written)
+    run.drop("same key later in the input", staged - written)
+    for result in results:
+        if result["path"]:
+            files.delete(result["path"])

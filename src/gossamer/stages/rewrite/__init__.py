@@ -1,0 +1,1 @@
+"""rewrite: the same rows in new files: compact, migrate, reshard."""

@@ -1,0 +1,81 @@
+"""compact, migrate, reshard: tables keep their rows and get new files.
+
+Reads every file set of a table, writes one base. The balance compares a separate count with the rows written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.engine import worker_memory
+from gossamer.errors import UsageError
+from gossamer.stages.rewrite.shards import EXPECTED, ShardTask, rewrite_group
+from gossamer.storage.parquet import entries_of
+from gossamer.storage.snapshots import FileSet, Snapshot
+from gossamer.tables.read import Group
+from gossamer.tables.spec import Kind, Table
+
+if TYPE_CHECKING:
+    from gossamer.runner import Run
+    from gossamer.settings import StorageSettings
+
+MAX_SHARDS = 4096
+
+
+def compact(run: Run, table: str) -> None:
+    """Fold the change sets of a keyed table into a new base."""
+    if run.tables[table].kind is not Kind.KEYED:
+        raise UsageError(f"{table} has no change sets to compact")
+    rewrite(run, run.tables[table], run.snapshot.sets(table), run.snapshot.shards)
+
+
+def migrate(run: Run) -> None:
+    """Write anew what was written with an older schema."""
+    for table, segment in outdated(run.snapshot, run.tables):
+        rewrite(run, run.tables[table], run.snapshot.sets(table, segment), run.snapshot.shards, segment)
+
+
+def reshard(run: Run, shards: int) -> None:
+    """Cut every sharded table into another number of shards."""
+    if shards < 1 or shards & (shards - 1) or shards > MAX_SHARDS:
+        raise UsageError(f"{shards} shards: choose a power of two from 1 to {MAX_SHARDS}")
+    run.shards = shards
+    for name, sets in run.snapshot.tables.items():
+        if run.tables[name].shard_by and sets:
+            rewrite(run, run.tables[name], sets, shards)
+
+
+def rewrite(run: Run, table: Table, sets: tuple[FileSet, ...], shards: int, segment: str | None = None) -> None:
+    """Rewrite file sets as one, every group of shards a task of its own."""
+    target = run.target(table, segment=segment, shards=shards)
+    groups = min(shards, run.snapshot.shards) if table.shard_by else 1
+    run.phase(f"rewrite {groups} shards of {table.name}" + (f" in {segment}" if segment else ""))
+    run.record.inputs[table.name] = [*run.record.inputs.get(table.name, []), *(s.folder for s in sets)]
+    memory = worker_memory(run.crawl.settings.engine)
+    tasks = [
+        ShardTask(run.crawl.files, run.snapshot, table, sets, Group(number, groups), target, memory)
+        for number in range(groups)
+    ]
+    results = run.crawl.engine.run_tasks(tasks, rewrite_group)
+    expected = sum(results.column(EXPECTED).to_pylist())
+    entries = entries_of(results.drop_columns([EXPECTED]))
+    run.add(table, target, entries, segment=segment)
+    run.count(rows_before=expected, rows_written=sum(entry.rows for entry in entries))
+
+
+def outdated(snapshot: Snapshot, tables: dict[str, Table]) -> list[tuple[str, str | None]]:
+    """Tables (and segments) with file sets of an older schema version."""
+    found: list[tuple[str, str | None]] = []
+    for name, sets in snapshot.tables.items():
+        for s in sets:
+            if s.version < tables[name].version and (name, s.segment) not in found:
+                found.append((name, s.segment))
+    return found
+
+
+def due(snapshot: Snapshot, table: str, settings: StorageSettings) -> bool:
+    """Whether a keyed table's change sets have grown enough to be folded in."""
+    sets = snapshot.sets(table)
+    deltas = [s for s in sets if s.delta]
+    base = sum(s.rows for s in sets if not s.delta)
+    return len(deltas) >= settings.compact_sets or sum(s.rows for s in deltas) > max(1, base) * settings.compact_at

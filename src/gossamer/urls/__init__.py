@@ -1,0 +1,1 @@
+"""URLs: pure functions from hrefs to keys."""
