@@ -33,8 +33,8 @@ SHARDS = 16
 class Crawl:
     """One crawl: a directory, or a prefix in a bucket.
 
-        with Crawl("mycrawl") as crawl:
-            crawl.table("crawldb").count().execute()
+    with Crawl("mycrawl") as crawl:
+        crawl.table("crawldb").count().execute()
     """
 
     def __init__(
@@ -169,7 +169,10 @@ class Crawl:
         from gossamer.tables.diff import changes
 
         before, after = self.table(name, snapshot=old), self.table(name, snapshot=new)
-        return self.engine.collect(changes(self.tables_at(self.snapshot)[name], before, after)).to_pylist()
+        found: list[dict[str, Any]] = self.engine.collect(
+            changes(self.tables_at(self.snapshot)[name], before, after)
+        ).to_pylist()
+        return found
 
     def close(self) -> None:
         """Stop the engine."""
@@ -179,7 +182,9 @@ class Crawl:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 

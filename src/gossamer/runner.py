@@ -172,7 +172,9 @@ def _begin(crawl: Crawl, stage: Stage, arguments: dict[str, Any], segment: str |
     )
     run = Run(crawl, stage, record, snapshot, crawl.tables_at(snapshot), Clock(parse_time(record.now)))
     runs.save(crawl.files, record)
-    run.tell({"event": "start", "attempt": record.attempt, "resumed": resumed, "snapshot": snapshot.id, "now": record.now})
+    run.tell(
+        {"event": "start", "attempt": record.attempt, "resumed": resumed, "snapshot": snapshot.id, "now": record.now}
+    )
     return run
 
 
@@ -219,7 +221,9 @@ def _close(run: Run, state: str, error: str = "") -> None:
 def _change(run: Run) -> Change:
     """What the run publishes."""
     record = run.record
-    columns = [c for c in run.tables["crawldb"].columns if c.plugin] if "crawldb" in {*run.appended, *run.replaced} else []
+    columns = (
+        [c for c in run.tables["crawldb"].columns if c.plugin] if "crawldb" in {*run.appended, *run.replaced} else []
+    )
     return Change(
         run=record.run,
         stage=run.stage.name,
@@ -258,4 +262,3 @@ def _published_before(crawl: Crawl, stage: Stage, arguments: dict[str, Any], seg
             return record
         return None
     return None
-

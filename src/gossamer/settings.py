@@ -32,7 +32,9 @@ class EngineSettings:
     """Where jobs run."""
 
     kind: Literal["embedded", "spark"] = setting("embedded", "`embedded` (this machine) or `spark`.")
-    workers: int = setting(-1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process.")
+    workers: int = setting(
+        -1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process."
+    )
     memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.")
     scratch: str = setting("", "Directory for temporary files of the embedded engine; empty: the system's.")
     spark_master: str = setting("local[*]", "Spark master URL.")
@@ -73,11 +75,17 @@ class Origins:
     origin: dict[str, str]
 
 
-def load_settings(text: str = "", file: str = FILE, environment: Mapping[str, str] | None = None, sets: Sequence[str] = ()) -> Origins:
+def load_settings(
+    text: str = "", file: str = FILE, environment: Mapping[str, str] | None = None, sets: Sequence[str] = ()
+) -> Origins:
     """Settings from the text of a TOML file, the environment and `key=value` pairs."""
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
-    layers = [_from_toml(text, file), _from_environment(os.environ if environment is None else environment), _from_sets(sets)]
+    layers = [
+        _from_toml(text, file),
+        _from_environment(os.environ if environment is None else environment),
+        _from_sets(sets),
+    ]
     for key, value, where in (entry for layer in layers for entry in layer):
         values[key] = _checked(key, value, where)
         origin[key] = where
@@ -205,7 +213,7 @@ def _build(kind: type, prefix: str, values: Mapping[str, Any]) -> Any:
     for f in fields(kind):
         key = f"{prefix}{f.name}"
         if is_dataclass(hints[f.name]):
-            given[f.name] = _build(hints[f.name], f"{key}.", values)  # type: ignore[arg-type]
+            given[f.name] = _build(hints[f.name], f"{key}.", values)
         elif key in values:
             given[f.name] = values[key]
     return kind(**given)

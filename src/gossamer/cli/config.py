@@ -38,4 +38,6 @@ def show(
     if chosen.json:
         output.print_json_lines(rows)
     else:
-        output.print_table(tuple(rows[0]), ((r["setting"], toml_value(r["value"]), r["origin"], r["meaning"]) for r in rows))
+        output.print_table(
+            tuple(rows[0]), ((r["setting"], toml_value(r["value"]), r["origin"], r["meaning"]) for r in rows)
+        )

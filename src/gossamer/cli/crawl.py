@@ -54,7 +54,14 @@ def status(context: typer.Context) -> None:
         show.print_table(
             ("table", "rows", "of them in change sets", "files", "MB", "note"),
             (
-                (t["table"], f"{t['rows']:,}", f"{t['delta_rows']:,}", f"{t['files']:,}", f"{t['bytes'] / 1e6:,.1f}", t["note"])
+                (
+                    t["table"],
+                    f"{t['rows']:,}",
+                    f"{t['delta_rows']:,}",
+                    f"{t['files']:,}",
+                    f"{t['bytes'] / 1e6:,.1f}",
+                    t["note"],
+                )
                 for t in facts["tables"]
             ),
         )

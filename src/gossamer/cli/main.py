@@ -33,10 +33,18 @@ def _version(wanted: bool) -> None:
 def before(
     context: typer.Context,
     crawl: Annotated[
-        str, typer.Option("-C", "--crawl", envvar="GOSSAMER_CRAWL", metavar="DIR", help="The crawl: a directory or s3://bucket/prefix.")
+        str,
+        typer.Option(
+            "-C",
+            "--crawl",
+            envvar="GOSSAMER_CRAWL",
+            metavar="DIR",
+            help="The crawl: a directory or s3://bucket/prefix.",
+        ),
     ] = ".",
     sets: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a setting for this call; may be repeated.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a setting for this call; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing but errors.")] = False,

@@ -33,7 +33,10 @@ def list_(context: typer.Context) -> None:
         return
     show.print_table(
         ("snapshot", "stage", "run", "clock", "rows", "MB", "note"),
-        ((s["snapshot"], s["stage"], s["run"], s["at"], f"{s['rows']:,}", f"{s['bytes'] / 1e6:,.1f}", s["note"]) for s in map(_facts, found)),
+        (
+            (s["snapshot"], s["stage"], s["run"], s["at"], f"{s['rows']:,}", f"{s['bytes'] / 1e6:,.1f}", s["note"])
+            for s in map(_facts, found)
+        ),
     )
 
 
@@ -84,14 +87,23 @@ def _set_changes(before: Snapshot, after: Snapshot) -> list[dict[str, Any]]:
         old, new = before.sets(table), after.sets(table)
         for sign, sets in (("-", [s for s in old if s not in new]), ("+", [s for s in new if s not in old])):
             changes += [
-                {"": sign, "table": table, "kind": "change set" if s.delta else "base", "rows": s.rows, "bytes": s.bytes, "folder": s.folder}
+                {
+                    "": sign,
+                    "table": table,
+                    "kind": "change set" if s.delta else "base",
+                    "rows": s.rows,
+                    "bytes": s.bytes,
+                    "folder": s.folder,
+                }
                 for s in sets
             ]
     return changes
 
 
 @snapshots_app.command()
-def rollback(context: typer.Context, snapshot: Annotated[int, typer.Argument(help="The snapshot to return to.")]) -> None:
+def rollback(
+    context: typer.Context, snapshot: Annotated[int, typer.Argument(help="The snapshot to return to.")]
+) -> None:
     """Publish an older snapshot again, as the newest; nothing is deleted."""
     from gossamer.cli import show
     from gossamer.clock import format_time
@@ -109,7 +121,9 @@ def rollback(context: typer.Context, snapshot: Annotated[int, typer.Argument(hel
 @snapshots_app.command()
 def collect(
     context: typer.Context,
-    keep: Annotated[int | None, typer.Option(min=1, help="Newest snapshots to keep; storage.keep_snapshots if left out.")] = None,
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="Newest snapshots to keep; storage.keep_snapshots if left out.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
 ) -> None:
     """Drop old snapshots and the files only they name."""

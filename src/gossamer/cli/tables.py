@@ -33,11 +33,21 @@ def add_to(app: typer.Typer) -> None:
 def read(
     context: typer.Context,
     table: Annotated[str, typer.Argument(help="The table, as in docs/tables.md.")],
-    where: Annotated[str | None, typer.Option(metavar="SQL", help="Only rows for which this SQL condition holds, such as \"status = 'fetched' AND inlinks > 3\".")] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            help="Only rows for which this SQL condition holds, such as \"status = 'fetched' AND inlinks > 3\".",
+        ),
+    ] = None,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Only these columns, in this order.")] = None,
-    limit: Annotated[int | None, typer.Option(min=0, help=f"At most so many rows; {PAGE} when printing a table, else all.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help=f"At most so many rows; {PAGE} when printing a table, else all.")
+    ] = None,
     output: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.TABLE,
-    prefix: Annotated[str | None, typer.Option(help="Only row keys with this prefix, such as org.apache; reads only their part.")] = None,
+    prefix: Annotated[
+        str | None, typer.Option(help="Only row keys with this prefix, such as org.apache; reads only their part.")
+    ] = None,
     segment: Annotated[str | None, typer.Option(help="Only this segment.")] = None,
     snapshot: Annotated[int | None, typer.Option(help="As of this snapshot.")] = None,
 ) -> None:
@@ -75,7 +85,8 @@ def labelled(rows: ir.Table, spec: Table) -> ir.Table:
     """Codes replaced by their names, as people write and read them."""
     coded = {c.name: c.labels for c in spec.columns if c.labels is not None}
     names = {
-        name: rows[name].cases(*((label.value, label.name.lower()) for label in labels)) for name, labels in coded.items()
+        name: rows[name].cases(*((label.value, label.name.lower()) for label in labels))
+        for name, labels in coded.items()
     }
     return rows.mutate(**names) if names else rows
 
@@ -107,7 +118,11 @@ def filtered(rows: ir.Table, where: str) -> ir.Table:
     except sqlglot.ParseError as error:
         raise UsageError(f"--where {where}: not a SQL condition ({error.errors[0]['description']})") from error
     clause = query.args.get("where")
-    extra = [key for key, value in query.args.items() if value and key not in ("kind", "expressions", "from_", "from", "where")]
+    extra = [
+        key
+        for key, value in query.args.items()
+        if value and key not in ("kind", "expressions", "from_", "from", "where")
+    ]
     if not isinstance(query, exp.Select) or clause is None or extra or clause.find(exp.Select, exp.Table):
         raise UsageError(f"--where {where}: write a condition over the table's columns only")
     unknown = [c.name for c in clause.find_all(exp.Column) if c.name not in rows.columns]

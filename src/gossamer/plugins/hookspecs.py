@@ -1,10 +1,10 @@
 """Every hook, on one page. A plugin is a module or object with functions of these names marked by `@hookimpl`.
 
-    from gossamer.plugins import hookspecs
+from gossamer.plugins import hookspecs
 
-    @hookspecs.hookimpl
-    def gossamer_columns():
-        return [Column("price", pa.float64(), "Price found on the page.", Merge.NEWEST, pass_to=("index",))]
+@hookspecs.hookimpl
+def gossamer_columns():
+    return [Column("price", pa.float64(), "Price found on the page.", Merge.NEWEST, pass_to=("index",))]
 """
 
 from __future__ import annotations

@@ -35,8 +35,10 @@ def _register(manager: pluggy.PluginManager, name: str, spelled: str) -> None:
         plugin = getattr(plugin, attribute) if attribute else plugin
         manager.register(plugin, name)
         manager.check_pending()
-    except Exception as error:  # noqa: BLE001 -- a plugin may raise anything; it is named and the command ends
-        raise PluginError(f"plugin {name} cannot be loaded ({type(error).__name__}: {error}); fix it or add it to plugins.disable") from error
+    except Exception as error:
+        raise PluginError(
+            f"plugin {name} cannot be loaded ({type(error).__name__}: {error}); fix it or add it to plugins.disable"
+        ) from error
 
 
 def plugin_columns(manager: pluggy.PluginManager) -> list[Column]:
@@ -45,8 +47,8 @@ def plugin_columns(manager: pluggy.PluginManager) -> list[Column]:
     for implementation in manager.hook.gossamer_columns.get_hookimpls():
         name = implementation.plugin_name
         try:
-            declared = implementation.function()
-        except Exception as error:  # noqa: BLE001 -- see _register
+            declared: list[Column] = implementation.function()  # type: ignore[assignment]
+        except Exception as error:
             raise PluginError(f"plugin {name}: gossamer_columns failed ({type(error).__name__}: {error})") from error
         columns += [replace(column, plugin=name) for column in declared]
     return columns

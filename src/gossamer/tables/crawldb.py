@@ -11,7 +11,9 @@ from gossamer.tables.statuses import PageKind, Status
 def url_keys(prefix: str = "", of: str = "the URL", merge: Merge = Merge.KEY) -> tuple[Column, ...]:
     """The two fingerprints every table uses to name a URL."""
     return (
-        Column(f"{prefix}domain_fp", pa.int64(), f"Fingerprint of the registered domain of {of}.", merge, nullable=False),
+        Column(
+            f"{prefix}domain_fp", pa.int64(), f"Fingerprint of the registered domain of {of}.", merge, nullable=False
+        ),
         Column(f"{prefix}url_fp", pa.int64(), f"Fingerprint of {of} (normalised).", merge, nullable=False),
     )
 

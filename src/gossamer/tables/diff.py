@@ -26,4 +26,4 @@ def changes(table: Table, before: ir.Table, after: ir.Table) -> ir.Table:
 def _nested(table: Table, name: str) -> bool:
     """Maps and lists cannot be compared on every engine."""
     kind = table.column(name).type
-    return kind == META or kind.num_fields > 0
+    return bool(kind == META or kind.num_fields > 0)

@@ -8,7 +8,9 @@ from gossamer.tables.spec import META, TIMESTAMP, Column, Kind, Merge, Table
 
 HOST_KEY = (
     Column("host_fp", pa.int64(), "Fingerprint of the host.", Merge.KEY, nullable=False),
-    Column("host_key", pa.string(), "The host with its labels reversed (`org.apache.nutch`).", Merge.KEY, nullable=False),
+    Column(
+        "host_key", pa.string(), "The host with its labels reversed (`org.apache.nutch`).", Merge.KEY, nullable=False
+    ),
 )
 
 HOSTS = Table(

@@ -61,7 +61,9 @@ def combine(table: Table, older: ir.Table, newer: ir.Table, marks: bool = False)
     if table.version_by:
         version, theirs = joined[table.version_by], joined[f"{NEWER}{table.version_by}"]
         newest = takes_newer | theirs.notnull() & (version.isnull() | (theirs >= version))
-    columns = [_column(c, joined[c.name], joined[NEWER + c.name], takes_newer, newest).name(c.name) for c in table.columns]
+    columns = [
+        _column(c, joined[c.name], joined[NEWER + c.name], takes_newer, newest).name(c.name) for c in table.columns
+    ]
     if marks:
         wipe = joined[WIPE].fill_null(False) | joined[f"{NEWER}{WIPE}"].fill_null(False)
         gone = ibis.ifelse(only_older, joined[GONE], joined[f"{NEWER}{GONE}"].fill_null(False))

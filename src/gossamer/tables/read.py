@@ -95,7 +95,9 @@ class Source:
         rows = self.engine.read(paths, stored_schema(self.files, entries[0]))
         for version in range(like.version, table.version):
             if version not in table.migrations:
-                raise VersionError(f"table {table.name}: schema version {version} is too old to be read; migrate it with an older release first")
+                raise VersionError(
+                    f"table {table.name}: schema version {version} is too old to be read; migrate it with an older release first"
+                )
             rows = table.migrations[version](rows)
         schema = ibis.Schema.from_pyarrow(_with_marks(table.schema, like))
         missing = {name: ibis.null(dtype) for name, dtype in schema.items() if name not in rows.columns}

@@ -81,7 +81,9 @@ class Table:
             if column.merge is Merge.SUM and not pa.types.is_integer(column.type):
                 raise ValueError(f"table {self.name}: {column.name} is summed, so it must be an integer")
             if (column.name in self.key) != (column.merge is Merge.KEY):
-                raise ValueError(f"table {self.name}: {column.name} must be merged as a key column exactly if it is one")
+                raise ValueError(
+                    f"table {self.name}: {column.name} must be merged as a key column exactly if it is one"
+                )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -50,7 +50,9 @@ def rowkeys(hrefs: pa.Array) -> pa.Array:
     unique = [None if host is None else reverse_host(host) for host in encoded.dictionary.to_pylist()]
     reversed_hosts = pa.array(unique, pa.string()).take(encoded.indices)
     scheme, port, rest = (pc.struct_field(parts, name) for name in ("scheme", "port", "rest"))
-    return pc.binary_join_element_wise(reversed_hosts, pc.binary_join_element_wise(scheme, pc.binary_join_element_wise(port, rest, ""), ""), ":")
+    return pc.binary_join_element_wise(
+        reversed_hosts, pc.binary_join_element_wise(scheme, pc.binary_join_element_wise(port, rest, ""), ""), ":"
+    )
 
 
 def prefix_range(prefix: str) -> tuple[str, str | None]:

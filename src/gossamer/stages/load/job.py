@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from gossamer.errors import UsageError
-from gossamer.stages.load.rows import ORDER, LoadTask, stage_file, staged_schema
+from gossamer.stages.load.rows import ORDER, LoadTask, stage_file, staged_schema, stamp_of
 from gossamer.storage.parquet import Target
 from gossamer.tables.spec import Kind
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(run: Run, table: str, paths: list[str], stamps: list[str]) -> None:
-    """Load files into a table; `stamps` (sizes and times) make a changed file another job."""
+    """Load files into a table; `stamps` (sizes and times) tell when a file changes meanwhile."""
     segment = run.record.segment
     spec = run.tables[table]
     if spec.kind is Kind.SEGMENT and segment is None:
@@ -32,6 +32,8 @@ def run(run: Run, table: str, paths: list[str], stamps: list[str]) -> None:
     scratch = Target(files, f"scratch/{run.record.run}", staged_schema(spec), attempt=run.record.attempt)
     tasks = [LoadTask(number, path, spec, scratch) for number, path in enumerate(paths)]
     results = run.crawl.engine.run_tasks(tasks, stage_file).to_pylist()
+    if [stamp_of(path) for path in paths] != stamps:
+        raise UsageError("a file changed while it was read; run the command again when it is complete")
     for result in results:
         run.count(rows_read=result["rows_read"])
         for reason, count in result["rejected"]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +51,7 @@ def format_of(path: str) -> str:
 def stamp_of(path: str) -> str:
     """Size and time of a local file, so that a changed file is another job."""
     try:
-        known = os.stat(path)
+        known = Path(path).stat()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     format_of(path)
