@@ -22,7 +22,7 @@ setup: $(STAMP) ## make .venv from the lock (only when the lock or pyproject.tom
 
 $(STAMP): requirements.lock pyproject.toml
 	@tools/make-venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --use-pep517 --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m pip check
 	@touch $@
