@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -60,10 +61,8 @@ class Crawl:
         if shards < 1 or shards & (shards - 1):
             raise UsageError(f"{shards} shards: choose a power of two")
         files = options.get("files") or open_files(str(root))
-        try:
+        with suppress(Exists):
             files.create(FILE, template().encode())
-        except Exists:
-            pass
         snapshots.publish_first(files, shards, format_time((clock or Clock.system()).now))
         return cls(root, **options)
 

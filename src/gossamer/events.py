@@ -58,10 +58,11 @@ class Terminal:
                 self._console.print(
                     f"[green]✓[/] {event['stage']}: {counts or 'nothing to do'}"
                     + (f" [yellow](dropped: {drops})[/]" if drops else "")
-                    + f" · {event['seconds']:.1f} s · snapshot {event['snapshot']}"
+                    + f" · {event['seconds']:.1f} s · snapshot {event['snapshot']}",
+                    soft_wrap=True,
                 )
         elif kind == "note":
-            self._console.print(f"  {event['text']}", markup=False)
+            self._console.print(f"  {event['text']}", markup=False, soft_wrap=True)
 
     def _show(self, text: str) -> None:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -52,7 +52,7 @@ def status(context: typer.Context) -> None:
     typer.echo(f"{facts['crawl']} · snapshot {facts['snapshot']} of {facts['at']} · {facts['shards']} shards")
     if facts["tables"]:
         show.print_table(
-            ("table", "rows", "of them in change sets", "files", "MB", "note"),
+            ("table", "rows stored", "of them in change sets", "files", "MB", "note"),
             (
                 (
                     t["table"],

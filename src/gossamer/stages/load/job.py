@@ -16,6 +16,8 @@ from gossamer.storage.parquet import Target
 from gossamer.tables.spec import Kind
 
 if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
     from gossamer.runner import Run
 
 
@@ -40,14 +42,22 @@ def run(run: Run, table: str, paths: list[str], stamps: list[str]) -> None:
             run.drop(reason, count)
             run.count(rejected=count)
     rows = run.crawl.engine.read([files.url(r["path"]) for r in results if r["path"]], scratch.schema)
-    newest = rows.mutate(_nth=ibis.row_number().over(group_by=list(spec.key), order_by=ibis.desc(ORDER)))
-    chosen = newest.filter(newest["_nth"] == 0).drop("_nth", ORDER)
     run.phase(f"write {table}")
+    chosen = _last_of_each_key(run, rows, spec.key) if spec.key else rows
     deletes = any(r["deletes"] for r in results)
-    written = run.write(table, chosen, segment=segment, delta=spec.kind is Kind.KEYED, deletes=deletes)
+    written = run.write(table, chosen.drop(ORDER), segment=segment, delta=spec.kind is Kind.KEYED, deletes=deletes)
     staged = sum(r["rows"] for r in results)
     run.count(rows_written=written, duplicates=staged - written)
     run.drop("same key later in the input", staged - written)
     for result in results:
         if result["path"]:
             files.delete(result["path"])
+
+
+def _last_of_each_key(run: Run, rows: ir.Table, key: tuple[str, ...]) -> ir.Table:
+    """The rows without those whose key comes again later; sorting wide rows is spared when there are none."""
+    counts = rows.group_by(*key).aggregate(n=rows.count())
+    if run.crawl.engine.collect(counts.filter(counts.n > 1).limit(1)).num_rows == 0:
+        return rows
+    numbered = rows.mutate(_nth=ibis.row_number().over(group_by=list(key), order_by=ibis.desc(ORDER)))
+    return numbered.filter(numbered["_nth"] == 0).drop("_nth")

@@ -110,8 +110,7 @@ def to_rows(batch: pa.RecordBatch, table: Table, path: str) -> pa.RecordBatch:
     if unknown:
         raise UsageError(f"{path}: {table.name} has no column {unknown[0]}; see docs/tables.md for what it has")
     given = {name: _cast(batch.column(name), schema, name, path) for name in batch.schema.names}
-    for name, value in _derived(given, table).items():
-        given.setdefault(name, value)
+    given |= _derived(given, table)
     columns = [given[f.name] if f.name in given else pa.nulls(batch.num_rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -126,17 +125,15 @@ def _cast(column: pa.Array, schema: pa.Schema, name: str, path: str) -> pa.Array
 
 
 def _derived(given: dict[str, pa.Array], table: Table) -> dict[str, pa.Array]:
-    """Keys that can be computed: from `url` its fingerprint, row key and host, from `domain` its fingerprint."""
-    derived: dict[str, pa.Array] = {}
-    if "url" in given and table.name != "hosts":
-        derived |= {
-            "url_fp": keys.fingerprints(given["url"]),
-            "rowkey": keys.rowkeys(given["url"]),
-            "host": keys.hosts(given["url"]),
-        }
-    if "domain" in given:
-        derived["domain_fp"] = keys.fingerprints(given["domain"])
-    return {name: value for name, value in derived.items() if name in table.names}
+    """Missing keys that can be computed: from `url` its fingerprint, row key and host, from `domain` its fingerprint."""
+    rules = {
+        "url_fp": ("url", keys.fingerprints),
+        "rowkey": ("url", keys.rowkeys),
+        "host": ("url", keys.hosts),
+        "domain_fp": ("domain", keys.fingerprints),
+    }
+    wanted = {name: rule for name, rule in rules.items() if name in table.names and name not in given}
+    return {name: compute(given[source]) for name, (source, compute) in wanted.items() if source in given}
 
 
 def rejections(rows: pa.RecordBatch, table: Table) -> pa.Array:

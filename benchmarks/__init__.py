@@ -1,0 +1,1 @@
+"""Benchmarks: figures beside a peer or the bare library of the same run, as ratios."""
