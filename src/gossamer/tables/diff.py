@@ -14,7 +14,7 @@ def changes(table: Table, before: ir.Table, after: ir.Table) -> ir.Table:
     """Counts of added, removed, changed and equal rows by key; stable columns decide what is changed."""
     names = [n for n in table.stable if not _nested(table, n)]
     old = before.select(*names).rename({f"{OLD}{n}": n for n in names})
-    joined = after.select(*names).outer_join(old, [after[k] == old[f"{OLD}{k}"] for k in table.key])
+    joined = after.select(*names).outer_join(old, [(k, f"{OLD}{k}") for k in table.key])
     added, removed = joined[f"{OLD}{table.key[0]}"].isnull(), joined[table.key[0]].isnull()
     differs = ibis.literal(False)
     for name in names:

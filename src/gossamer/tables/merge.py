@@ -52,7 +52,7 @@ def _fold(table: Table, deltas: list[ir.Table], marks: bool) -> ir.Table:
 def combine(table: Table, older: ir.Table, newer: ir.Table, marks: bool = False) -> ir.Table:
     """One row per key of two tables whose keys are unique."""
     renamed = newer.rename({f"{NEWER}{name}": name for name in newer.columns})
-    joined = older.outer_join(renamed, [older[k] == renamed[f"{NEWER}{k}"] for k in table.key])
+    joined = older.outer_join(renamed, [(k, f"{NEWER}{k}") for k in table.key])
     only_newer, only_older = joined[table.key[0]].isnull(), joined[f"{NEWER}{table.key[0]}"].isnull()
     takes_newer = only_newer
     if marks:
@@ -68,7 +68,7 @@ def combine(table: Table, older: ir.Table, newer: ir.Table, marks: bool = False)
         wipe = joined[WIPE].fill_null(False) | joined[f"{NEWER}{WIPE}"].fill_null(False)
         gone = ibis.ifelse(only_older, joined[GONE], joined[f"{NEWER}{GONE}"].fill_null(False))
         columns += [wipe.name(WIPE), gone.name(GONE)]
-    return joined.select(*columns)
+    return joined.select(*columns).view()  # Ibis would take the next join into this chain and lose the computed columns
 
 
 def _column(
