@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.measure import measured
+from benchmarks.report import table
 from benchmarks.synthetic import PAGES_PER_DOMAIN, ShardOfUrls, rows, write_shard
 from gossamer.crawl import Crawl
 from gossamer.storage import snapshots
-from gossamer.storage.parquet import entries_of
+from gossamer.storage.parquet import FileEntry, Target, entries_of
 from gossamer.storage.snapshots import Change, FileSet, read_manifest
 from gossamer.tables import TABLES
 from gossamer.tables.read import layout_of
@@ -32,18 +33,8 @@ TABLE = TABLES["crawldb"]
 
 def make_base(crawl: Crawl, size: int) -> None:
     """Publish a crawldb of `size` rows."""
-    from gossamer.storage.parquet import Target
-
-    folder = f"tables/crawldb/bench-{size}"
-    target = Target(crawl.files, folder, TABLE.schema, TABLE.order, TABLE.shard_by, SHARDS)
-    per_shard = size // SHARDS
-    tasks = [ShardOfUrls(TABLE, target, shard, SHARDS, 0, per_shard) for shard in range(SHARDS)]
-    entries = entries_of(crawl.engine.run_tasks(tasks, write_shard))
-    snapshots.write_manifest(crawl.files, folder, entries, 1)
-    total = sum(e.rows for e in entries)
-    base = FileSet(folder, TABLE.version, total, sum(e.bytes for e in entries), len(entries), layout=layout_of(TABLE.schema))
-    change = Change("bench", "bench", "2026-01-01T00:00:00.000Z", replace={"crawldb": (base,)})
-    snapshots.publish(crawl.files, change, crawl.snapshot)
+    tasks = [ShardOfUrls(TABLE, target(crawl, "base"), shard, SHARDS, 0, size // SHARDS) for shard in range(SHARDS)]
+    publish(crawl, "base", entries_of(crawl.engine.run_tasks(tasks, write_shard)), delta=False)
 
 
 def make_changes(path: Path, size: int, seed: int) -> None:
@@ -56,6 +47,29 @@ def make_changes(path: Path, size: int, seed: int) -> None:
             fresh = per_shard + (seed * CHANGES) + np.arange(CHANGES // SHARDS - len(known))
             ids = rng.permutation(np.concatenate([known, fresh]))
             writer.write_batch(rows(TABLE, ids, shard, SHARDS))
+
+
+def append_changes(crawl: Crawl, changes: Path) -> None:
+    """What a round does with its changes: shard, sort, write and publish them as a change set."""
+    rows_of = crawl.engine.read([str(changes)], TABLE.schema)
+    publish(crawl, "change", crawl.engine.write(rows_of, target(crawl, "change")), delta=True)
+
+
+def target(crawl: Crawl, run: str) -> Target:
+    folder = f"tables/crawldb/{run}"
+    return Target(crawl.files, folder, TABLE.schema, TABLE.order, TABLE.shard_by, SHARDS, key=TABLE.key)
+
+
+def publish(crawl: Crawl, run: str, entries: list[FileEntry], *, delta: bool) -> None:
+    folder = f"tables/crawldb/{run}"
+    snapshots.write_manifest(crawl.files, folder, entries, 1)
+    total, size = sum(e.rows for e in entries), sum(e.bytes for e in entries)
+    made = FileSet(folder, TABLE.version, total, size, len(entries), delta, layout=layout_of(TABLE.schema))
+    into = {"crawldb": (made,)}
+    change = Change(
+        run, "bench", "2026-01-01T00:00:00.000Z", append=into if delta else {}, replace={} if delta else into
+    )
+    snapshots.publish(crawl.files, change, crawl.snapshot)
 
 
 def row_groups(crawl: Crawl, low: str, high: str) -> tuple[int, int]:
@@ -81,15 +95,19 @@ def bench(size: int) -> dict[str, float]:
             make_changes(changes, size, 1)
             figures: dict[str, float] = {"rows": size}
             with measured() as append:
-                crawl.load("crawldb", str(changes))
+                append_changes(crawl, changes)
             with measured() as read:
                 merged = crawl.table("crawldb")
                 summed = merged.group_by("status").aggregate(urls=merged.count(), inlinks=merged.inlinks.sum())
                 counted = crawl.engine.collect(summed)
             bare = duckdb.connect(config={"memory_limit": f"{MEMORY_MB}MB"})
-            files = [crawl.files.url(e.path) for s in crawl.snapshot.sets("crawldb") for e in read_manifest(crawl.files, s)]
+            files = [
+                crawl.files.url(e.path) for s in crawl.snapshot.sets("crawldb") for e in read_manifest(crawl.files, s)
+            ]
             with measured() as plain:
-                bare.execute("SELECT status, count(*), sum(inlinks) FROM read_parquet(?) GROUP BY status", [files]).fetchall()
+                bare.execute(
+                    "SELECT status, count(*), sum(inlinks) FROM read_parquet(?) GROUP BY status", [files]
+                ).fetchall()
             domain = f"com.site{size // SHARDS // PAGES_PER_DOMAIN // 2:08d}."
             low, high = prefix_range(domain)
             looked = []
@@ -102,7 +120,10 @@ def bench(size: int) -> dict[str, float]:
                 crawl.compact("crawldb")
             after = crawl.snapshot.sets("crawldb")[0].rows
             with measured() as copy:
-                bare.execute(f"COPY (SELECT * FROM read_parquet(?) ORDER BY url_fp & 15, rowkey) TO '{folder}/copy.parquet' (COMPRESSION zstd, COMPRESSION_LEVEL 1)", [files])
+                bare.execute(
+                    f"COPY (SELECT * FROM read_parquet(?) ORDER BY url_fp & 15, rowkey) TO '{folder}/copy.parquet' (COMPRESSION zstd, COMPRESSION_LEVEL 1)",
+                    [files],
+                )
             assert sum(counted.column("urls").to_pylist()) == after
             figures |= {
                 "append_s": append.seconds, "merge_read_s": read.seconds, "bare_read_s": plain.seconds,
@@ -113,14 +134,28 @@ def bench(size: int) -> dict[str, float]:
             return figures
 
 
-def main() -> None:
-    sizes = [int(float(s) * 1e6) for s in sys.argv[1:]] or [1_000_000, 3_000_000, 10_000_000, 30_000_000]
-    print(f"Base + delta, {CHANGES:,} changes, {SHARDS} shards, memory limit {MEMORY_MB} MB\n")
+COLUMNS = {
+    "rows": "base rows", "append_s": "append 1 M, s", "merge_read_s": "count through merge, s", "bare_read_s": "bare DuckDB, s",
+    "lookup_ms": "one domain, ms", "groups_read": "row groups read", "groups": "of", "compact_s": "compact, s",
+    "bare_rewrite_s": "bare DuckDB sort + COPY, s", "peak_mb": "peak MB",
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    sizes = [int(float(size) * 1e6) for size in arguments] or [1_000_000, 3_000_000, 10_000_000, 30_000_000]
     results = []
     for size in sizes:
         results.append(bench(size))
-        print(", ".join(f"{k} {v:,.1f}" for k, v in results[-1].items()), flush=True)
+        print(f"# {size:,} rows done", file=sys.stderr, flush=True)
+    cells = [
+        [f"{r[c]:,.0f}" if r[c] >= 20 or c.startswith("groups") else f"{r[c]:.2f}" for c in COLUMNS] for r in results
+    ]
+    table(
+        f"Base + delta, {CHANGES:,} changes, {SHARDS} shards, memory limit {MEMORY_MB} MB",
+        list(COLUMNS.values()),
+        cells,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
