@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from gossamer.clock import Clock, format_time
-from gossamer.errors import UsageError
+from gossamer.errors import CorruptError, SettingsError, UsageError, VersionError
 from gossamer.events import Event, Reporter, Silent
-from gossamer.settings import FILE, Origins, load_settings, template
+from gossamer.settings import FILE, Settings, load_settings, template
 from gossamer.storage import snapshots
 from gossamer.storage.files import Exists, Files, open_files
 from gossamer.storage.snapshots import Snapshot
@@ -50,30 +50,29 @@ class Crawl:
     ) -> None:
         self.files = files or open_files(str(root))
         self.clock = clock
-        self._sets = sets
         self._given_engine = engine
         self._reporter = reporter or Silent()
-        snapshots.latest(self.files)
+        self._failing: set[str] = set()  # plugins whose failure was told
+        with suppress(CorruptError):  # whoever reads it is told; a rollback must still be possible
+            snapshots.latest(self.files)
+        self.origins = load_settings(_settings_text(self.files), self.files.url(FILE), sets=sets)
 
     @classmethod
     def init(cls, root: str, *, shards: int = SHARDS, clock: Clock | None = None, **options: Any) -> Crawl:
         """Make an empty crawl with a commented settings file."""
-        if shards < 1 or shards & (shards - 1):
-            raise UsageError(f"{shards} shards: choose a power of two")
+        from gossamer.stages.rewrite.job import MAX_SHARDS
+
+        if shards < 1 or shards & (shards - 1) or shards > MAX_SHARDS:
+            raise UsageError(f"{shards} shards: choose a power of two from 1 to {MAX_SHARDS}")
         files = options.get("files") or open_files(str(root))
+        load_settings(_settings_text(files), files.url(FILE), sets=options.get("sets", ()))
         with suppress(Exists):
             files.create(FILE, template().encode())
         snapshots.publish_first(files, shards, format_time((clock or Clock.system()).now))
         return cls(root, **options)
 
-    @cached_property
-    def origins(self) -> Origins:
-        """Settings and where each came from."""
-        text = self.files.read(FILE).decode() if self.files.exists(FILE) else ""
-        return load_settings(text, self.files.url(FILE), sets=self._sets)
-
     @property
-    def settings(self) -> Any:
+    def settings(self) -> Settings:
         """The settings in force."""
         return self.origins.settings
 
@@ -101,17 +100,36 @@ class Crawl:
         """The latest snapshot."""
         return snapshots.latest(self.files)
 
-    @property
-    def reporter(self) -> Reporter:
-        """Tells the listener of this crawl, and plugins that want to know."""
-        return _WithPlugins(self._reporter, self)
+    def tell(self, event: Event) -> int:
+        """Tell the listener of this crawl and the plugins that want to know; how many of these failed."""
+        from gossamer.plugins.manager import tell_plugins
 
-    def tables_at(self, snapshot: Snapshot) -> dict[str, Table]:
-        """The tables, with the columns of plugins and those the snapshot's files hold."""
+        self._reporter.tell(event)
+        failures = tell_plugins(self.plugins, event)
+        for name, reason in failures.items():
+            if name not in self._failing:
+                self._failing.add(name)
+                text = f"plugin {name}: gossamer_event failed ({reason}); the run goes on, fix the plugin"
+                self._reporter.tell(
+                    {k: event[k] for k in ("stage", "run") if k in event} | {"event": "note", "text": text}
+                )
+        return len(failures)
+
+    def tables_at(self, *at: Snapshot) -> dict[str, Table]:
+        """The tables, with the columns of plugins and those the snapshots' files hold."""
         from gossamer.plugins.manager import plugin_columns
         from gossamer.tables.extra import remembered, tables_with
 
-        return tables_with(remembered(snapshot, plugin_columns(self.plugins)))
+        columns = plugin_columns(self.plugins)
+        for snapshot in at:
+            columns = remembered(snapshot, columns)
+        tables = tables_with(columns)
+        unknown = sorted({name for snapshot in at for name in snapshot.tables} - tables.keys())
+        if unknown:
+            raise VersionError(
+                f"{self.files.root}: this Gossamer knows no table {unknown[0]}; upgrade with `pip install -U gossamer`"
+            )
+        return tables
 
     def source(self, snapshot: int | None = None) -> Source:
         """The crawl at a snapshot, for reading."""
@@ -123,8 +141,7 @@ class Crawl:
     def table(self, name: str, *, segment: str | None = None, snapshot: int | None = None) -> ir.Table:
         """A table of the crawl as an Ibis table."""
         source = self.source(snapshot)
-        if name not in source.tables:
-            raise UsageError(f"there is no table {name}; choose from {', '.join(sorted(source.tables))}")
+        _refuse_unknown(name, source.tables)
         return source.table(name, segment=segment)
 
     def run(self, stage: str, *, segment: str | None = None, **arguments: Any) -> RunRecord:
@@ -137,6 +154,7 @@ class Crawl:
         """Add rows from files to a table."""
         from gossamer.stages.load.rows import stamp_of
 
+        _refuse_unknown(table, self.tables_at(self.snapshot))
         known = list(map(str, paths))
         arguments = {"table": table, "paths": known, "stamps": [stamp_of(path) for path in known]}
         return self.run("load", segment=segment, **arguments)
@@ -146,6 +164,8 @@ class Crawl:
         from gossamer.stages.rewrite.job import due
 
         snapshot = self.snapshot
+        for name in tables:
+            _refuse_unknown(name, self.tables_at(snapshot))
         chosen = tables or [name for name in snapshot.tables if due(snapshot, name, self.settings.storage)]
         return [self.run("compact", table=name) for name in chosen]
 
@@ -166,11 +186,13 @@ class Crawl:
     def row_changes(self, name: str, old: int, new: int) -> list[dict[str, Any]]:
         """How many rows of a table were added, removed and changed between two snapshots."""
         from gossamer.tables.diff import changes
+        from gossamer.tables.read import Source
 
-        before, after = self.table(name, snapshot=old), self.table(name, snapshot=new)
-        found: list[dict[str, Any]] = self.engine.collect(
-            changes(self.tables_at(self.snapshot)[name], before, after)
-        ).to_pylist()
+        at = [snapshots.load(self.files, number) for number in (old, new)]
+        tables = self.tables_at(*at)  # one of them may not know all columns
+        _refuse_unknown(name, tables)
+        before, after = (Source(self.engine, self.files, snapshot, tables).table(name) for snapshot in at)
+        found: list[dict[str, Any]] = self.engine.collect(changes(tables[name], before, after)).to_pylist()
         return found
 
     def close(self) -> None:
@@ -187,12 +209,16 @@ class Crawl:
         self.close()
 
 
-class _WithPlugins:
-    """A reporter that also tells the plugins."""
+def _refuse_unknown(name: str, tables: dict[str, Table]) -> None:
+    if name not in tables:
+        raise UsageError(f"there is no table {name}; choose from {', '.join(sorted(tables))}")
 
-    def __init__(self, reporter: Reporter, crawl: Crawl) -> None:
-        self._reporter, self._crawl = reporter, crawl
 
-    def tell(self, event: Event) -> None:
-        self._reporter.tell(event)
-        self._crawl.plugins.hook.gossamer_event(event=event)
+def _settings_text(files: Files) -> str:
+    """What gossamer.toml says, if it is there."""
+    if not files.exists(FILE):
+        return ""
+    try:
+        return files.read(FILE).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{files.url(FILE)}: not UTF-8 at byte {error.start}; save it as UTF-8") from error

@@ -33,12 +33,11 @@ def pages() -> dict[str, str]:
 
 def tables_page() -> str:
     """Every table with its columns, key, order and merge rules."""
-    parts = [
+    words = (
         "# Tables\n\nEvery table of a crawl is Parquet. *Merge* says what happens when a change set meets a row of the same key; "
         "*measured* columns differ between two equal runs and are left out when tables are compared.\n"
-    ]
-    parts += [_table(table) for table in TABLES.values()]
-    return "\n".join(parts)
+    )
+    return "\n".join([words, *(_table(table) for table in TABLES.values())])
 
 
 def _table(table: Table) -> str:

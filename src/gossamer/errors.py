@@ -94,6 +94,7 @@ CURES = {
     errno.EACCES: "permission denied; check who owns the crawl directory",
     errno.EPERM: "permission denied; check who owns the crawl directory",
     errno.EIO: "the device reported an input/output error; check the disk, then run the same command again",
+    errno.ENOTDIR: "a file is in the way of a directory; choose another place or move that file",
     errno.EMFILE: "too many open files; raise the limit (ulimit -n) and run the same command again",
 }
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from typing import Any, Protocol, TextIO
 
 Event = dict[str, Any]
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def harmless(text: str) -> str:
+    """Text in which control characters and direction marks are spelled out, so a terminal does not obey them."""
+    return CONTROL.sub(
+        lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
+    )
 
 
 class Reporter(Protocol):
@@ -25,14 +34,20 @@ class Silent:
 
 
 class JsonLines:
-    """One JSON object per event, flushed at once, for programs."""
+    """One JSON object per event, flushed at once, for programs; when the program leaves, the run goes on."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = out or sys.stdout
+        self._heard = True
 
     def tell(self, event: Event) -> None:
-        self.out.write(json.dumps(event, ensure_ascii=False) + "\n")
-        self.out.flush()
+        if not self._heard:
+            return
+        try:
+            self.out.write(json.dumps(event) + "\n")
+            self.out.flush()
+        except BrokenPipeError:
+            self._heard = False
 
 
 class Terminal:
@@ -53,16 +68,9 @@ class Terminal:
         elif kind in ("done", "failed"):
             self._stop()
             if kind == "done":
-                counts = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in event["counters"].items())
-                drops = ", ".join(f"{reason} {value:,}" for reason, value in event["drops"].items())
-                self._console.print(
-                    f"[green]✓[/] {event['stage']}: {counts or 'nothing to do'}"
-                    + (f" [yellow](dropped: {drops})[/]" if drops else "")
-                    + f" · {event['seconds']:.1f} s · snapshot {event['snapshot']}",
-                    soft_wrap=True,
-                )
+                self._console.print(_closing(event), soft_wrap=True)
         elif kind == "note":
-            self._console.print(f"  {event['text']}", markup=False, soft_wrap=True)
+            self._console.print(f"  {harmless(event['text'])}", markup=False, soft_wrap=True)
 
     def _show(self, text: str) -> None:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -79,6 +87,17 @@ class Terminal:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+
+def _closing(event: Event) -> str:
+    """The line that sums up a run, in rich's markup."""
+    from rich.markup import escape
+
+    counts = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in event["counters"].items())
+    drops = ", ".join(f"{escape(harmless(reason))} {value:,}" for reason, value in event["drops"].items())
+    dropped = f" [yellow](dropped: {drops})[/]" if drops else ""
+    took = f"{event['seconds']:.1f} s · snapshot {event['snapshot']}"
+    return f"[green]✓[/] {event['stage']}: {counts or 'nothing to do'}{dropped} · {took}"
 
 
 class Stopwatch:

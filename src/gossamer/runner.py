@@ -131,7 +131,9 @@ class Run:
     def tell(self, event: Event) -> None:
         """Report an event of this run."""
         head = {"event": event["event"], "stage": self.stage.name, "run": self.record.run}
-        self.crawl.reporter.tell(head | event)
+        failures = self.crawl.tell(head | event)
+        if failures:
+            self.count(plugin_errors=failures)
 
 
 def run_stage(crawl: Crawl, name: str, arguments: dict[str, Any], segment: str | None = None) -> RunRecord:
@@ -143,7 +145,7 @@ def run_stage(crawl: Crawl, name: str, arguments: dict[str, Any], segment: str |
         found = _published_before(crawl, stage, arguments, segment)
         if found is not None:
             text = f"run {found.run} was published as snapshot {found.published} before it was interrupted; nothing left to do"
-            crawl.reporter.tell({"event": "note", "stage": name, "run": found.run, "text": text})
+            crawl.tell({"event": "note", "stage": name, "run": found.run, "text": text})
             return found
         run = _begin(crawl, stage, arguments, segment)
         lease.tell({"run": run.record.run, "snapshot": run.snapshot.id})
@@ -221,9 +223,7 @@ def _close(run: Run, state: str, error: str = "") -> None:
 def _change(run: Run) -> Change:
     """What the run publishes."""
     record = run.record
-    columns = (
-        [c for c in run.tables["crawldb"].columns if c.plugin] if "crawldb" in {*run.appended, *run.replaced} else []
-    )
+    carried = {c.name for name in {*run.appended, *run.replaced} for c in run.tables[name].columns if c.plugin}
     return Change(
         run=record.run,
         stage=run.stage.name,
@@ -231,7 +231,7 @@ def _change(run: Run) -> Change:
         append=run.appended,
         replace=run.replaced,
         segments={record.segment: (run.stage.name,)} if record.segment else {},
-        columns=[to_document(column) for column in columns],
+        columns=[to_document(column) for column in run.tables["crawldb"].columns if column.name in carried],
         shards=run.shards,
         counters=record.counters,
     )

@@ -7,11 +7,12 @@ Values come from, later wins: the defaults here, `gossamer.toml`, environment va
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from gossamer.errors import SettingsError
 
@@ -20,11 +21,12 @@ PREFIX = "GOSSAMER_"
 OUTSIDE = {"GOSSAMER_CRAWL"}  # read by the command line, not a setting
 
 
-def setting(default: Any, doc: str) -> Any:
-    """A field with its default and its prose."""
+def setting(default: Any, doc: str, least: float | None = None) -> Any:
+    """A field with its default, its prose and, for numbers, the least value that makes sense."""
+    known = {"doc": doc, "least": least}
     if isinstance(default, dict | list):
-        return field(default_factory=lambda: type(default)(default), metadata={"doc": doc})
-    return field(default=default, metadata={"doc": doc})
+        return field(default_factory=lambda: type(default)(default), metadata=known)
+    return field(default=default, metadata=known)
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,9 @@ class EngineSettings:
 
     kind: Literal["embedded", "spark"] = setting("embedded", "`embedded` (this machine) or `spark`.")
     workers: int = setting(
-        -1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process."
+        -1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process.", least=-1
     )
-    memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.")
+    memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.", least=64)
     scratch: str = setting("", "Directory for temporary files of the embedded engine; empty: the system's.")
     spark_master: str = setting("local[*]", "Spark master URL.")
     spark_conf: dict[str, str] = setting({}, "Further Spark properties, such as `spark.executor.memory`.")
@@ -45,9 +47,13 @@ class EngineSettings:
 class StorageSettings:
     """What is kept."""
 
-    keep_snapshots: int = setting(20, "Snapshots that remain after a collection; you can roll back to any of them.")
-    compact_at: float = setting(0.2, "Compact a keyed table when its change sets hold this share of its base's rows.")
-    compact_sets: int = setting(8, "… or when it has this many change sets.")
+    keep_snapshots: int = setting(
+        20, "Snapshots that remain after a collection; you can roll back to any of them.", least=1
+    )
+    compact_at: float = setting(
+        0.2, "Compact a keyed table when its change sets hold this share of its base's rows.", least=0
+    )
+    compact_sets: int = setting(8, "… or when it has this many change sets.", least=1)
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
         return "[" + ", ".join(toml_value(v) for v in value) + "]"
     if isinstance(value, dict):
@@ -140,19 +146,19 @@ def _from_toml(text: str, file: str) -> Iterator[tuple[str, Any, str]]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file}: not valid TOML: {error}") from error
-    yield from ((key, value, file) for key, value in _flatten(document, ""))
+        raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from error
+    yield from ((key, value, file) for key, value in _flatten(document, "", file))
 
 
-def _flatten(document: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _flatten(document: Mapping[str, Any], prefix: str, file: str) -> Iterator[tuple[str, Any]]:
     """Dotted keys of a nested document, stopping at what is a setting even if it is a table."""
     known = {key for key, _, _ in walk()}
     for name, value in document.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and key not in known:
             if not any(k.startswith(f"{key}.") for k in known):
-                raise _unknown(key, FILE)
-            yield from _flatten(value, f"{key}.")
+                raise _unknown(key, file)
+            yield from _flatten(value, f"{key}.", file)
         else:
             yield key, value
 
@@ -173,14 +179,14 @@ def _from_sets(sets: Sequence[str]) -> Iterator[tuple[str, Any, str]]:
 
 
 def _from_text(key: str, text: str, where: str) -> Any:
-    """A value given as plain text: as TOML if it is that, else a string."""
+    """A value given as plain text: as TOML if it is that, else a string, or strings separated by commas."""
     kind = _type_of(key, where)
     if kind is str:
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return text
+        return [part.strip() for part in text.split(",")] if kind == list[str] else text
 
 
 def _type_of(key: str, where: str) -> Any:
@@ -197,14 +203,31 @@ def _unknown(key: str, where: str) -> SettingsError:
 
 
 def _checked(key: str, value: Any, where: str) -> Any:
-    """The value if it fits its field's type."""
+    """The value if it fits its field's type and is not too small."""
     import msgspec
 
     kind = _type_of(key, where)
     try:
-        return msgspec.convert(value, kind)
+        fitting = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{where}: {key} = {value!r} does not fit: {str(error).replace('`', '')}") from error
+        reason = str(error).replace("`", "")
+        choices = " or ".join(toml_value(choice) for choice in get_args(kind) if isinstance(choice, str))
+        cure = f"choose {choices}" if choices else f"the default is {toml_value(value_of(Settings(), key))}"
+        raise SettingsError(f"{where}: {key} = {value!r} does not fit: {reason}; {cure}") from error
+    least = _least(key)
+    if least is not None and not fitting >= least:
+        raise SettingsError(f"{where}: {key} = {value!r} is too small; it must be at least {least}")
+    return fitting
+
+
+def _least(key: str) -> float | None:
+    """The smallest value a setting may have, if it is a number."""
+    *sections, name = key.split(".")
+    kind: Any = Settings
+    for section in sections:
+        kind = get_type_hints(kind)[section]
+    least: float | None = next(f.metadata["least"] for f in fields(kind) if f.name == name)
+    return least
 
 
 def _build(kind: type, prefix: str, values: Mapping[str, Any]) -> Any:

@@ -101,8 +101,8 @@ def crawl_status(crawl: Crawl) -> dict[str, Any]:
         )
     running = leases.live(crawl.files)
     busy = {holder.get("run") for holder in running}
-    last = records.load(crawl.files, names[-1]) if (names := records.names(crawl.files)) else None
-    cut = last is not None and last.state == records.RUNNING and last.run not in busy and last.run != snapshot.run
+    begun = [name for name in records.names(crawl.files) if name.startswith(f"{snapshot.id:08d}-") and name not in busy]
+    cut = [name for name in begun if (r := records.load(crawl.files, name)) and r.state == records.RUNNING]
     return {
         "crawl": crawl.files.root,
         "snapshot": snapshot.id,
@@ -111,14 +111,14 @@ def crawl_status(crawl: Crawl) -> dict[str, Any]:
         "tables": tables,
         "segments": snapshot.segments,
         "running": running,
-        "interrupted": [last.run] if cut and last else [],
+        "interrupted": cut,
     }
 
 
 def runs(
     context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="One run, for everything about it.")] = None,
-    limit: Annotated[int, typer.Option(help="How many of the latest runs to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="How many of the latest runs to list.")] = 20,
 ) -> None:
     """List what ran, or show one run."""
     from dataclasses import asdict
@@ -129,7 +129,8 @@ def runs(
 
     chosen = options(context)
     with chosen.open() as crawl:
-        wanted = [run] if run else records.names(crawl.files)[-limit:]
+        known = records.names(crawl.files)
+        wanted = [name for name in known if name == run] if run else known[-limit:]
         found = [record for name in wanted if (record := records.load(crawl.files, name)) is not None]
     if run and not found:
         raise UsageError(f"there is no run {run}; see `gossamer runs`")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -13,6 +15,9 @@ from gossamer import __version__
 from gossamer.cli import config, crawl, snapshots, stages, tables
 from gossamer.cli.context import Options
 from gossamer.errors import GossamerError
+
+INTERRUPTED = 130
+CALLED_WRONG: type[Exception] = typer.BadParameter.__mro__[1]  # the base of all errors about arguments and options
 
 app = typer.Typer(
     name="gossamer",
@@ -64,18 +69,60 @@ config.add_to(app)
 
 
 def main() -> None:
-    """Run the command line; every error of ours is one line and an exit code."""
+    """Run the command line; every error is one line and an exit code."""
+    code = run()
     try:
-        app(standalone_mode=True)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _unheard()
+    raise SystemExit(code)
+
+
+def run() -> int:
+    """The exit code of one call; typer is told to leave its errors, interrupts and broken pipes to us."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that is not UTF-8 is no reason to stop
+    try:
+        code: int = app(standalone_mode=False) or 0
     except GossamerError as error:
-        message = " ".join(str(error).split())
-        if "--json" in sys.argv:
-            sys.stdout.write(json.dumps({"event": "error", "error": message, "exit_code": error.exit_code}) + "\n")
-        sys.stderr.write(f"gossamer: {message}\n")
-        raise SystemExit(error.exit_code) from None
+        return _failed(str(error), error.exit_code)
+    except CALLED_WRONG as error:
+        return _failed(_usage(error), 2)
     except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        return _unheard()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer gives 1, as if something had failed
+            return _unheard()
+        raise
+    if code == INTERRUPTED:
         sys.stderr.write("gossamer: interrupted; run the same command again to go on\n")
-        raise SystemExit(130) from None
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+    return code
+
+
+def _failed(message: str, code: int) -> int:
+    """Say what went wrong, in one line that no terminal obeys."""
+    from gossamer.events import harmless
+
+    line = harmless(" ".join(message.split()))
+    if line and "--json" in sys.argv:
+        sys.stdout.write(json.dumps({"event": "error", "error": line, "exit_code": code}) + "\n")
+    if line:
+        sys.stderr.write(f"gossamer: {line}\n")
+    return code
+
+
+def _usage(error: Exception) -> str:
+    """What is wrong with the command line, and where to read how it is right; nothing if the help was printed."""
+    message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    path = getattr(getattr(error, "ctx", None), "command_path", "gossamer")
+    return f"{message}; see `{path} --help`" if message else ""
+
+
+def _unheard() -> int:
+    """The reader of our output has seen enough, which is no error; what is still buffered goes nowhere."""
+    with suppress(OSError, ValueError):  # no descriptor behind it: nothing to redirect
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return 0

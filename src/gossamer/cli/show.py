@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,13 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from gossamer.clock import format_time
-
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-
-
-def harmless(text: str) -> str:
-    """Text in which control characters and direction marks are spelled out, so a terminal does not obey them."""
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+from gossamer.events import CONTROL, harmless
 
 
 def plain(value: Any) -> Any:
@@ -26,9 +21,11 @@ def plain(value: Any) -> Any:
         return format_time(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
-    if isinstance(value, list):
-        if value and all(isinstance(item, tuple) for item in value):
-            return {str(key): plain(item) for key, item in value}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
 
@@ -40,22 +37,32 @@ def cell(value: Any) -> str:
     value = plain(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return harmless(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return harmless(value if isinstance(value, str) else as_json(value))
+
+
+def as_json(value: Any) -> str:
+    """JSON in one line whatever splits lines or obeys controls later: those stay escaped, other scripts are readable."""
+    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(plain(value), ensure_ascii=False))
 
 
 def print_json_lines(rows: Iterable[dict[str, Any]]) -> None:
     """One object per line."""
     for row in rows:
-        sys.stdout.write(json.dumps({k: plain(v) for k, v in row.items()}, ensure_ascii=False) + "\n")
+        sys.stdout.write(as_json(row) + "\n")
 
 
 def print_csv(names: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """RFC 4180 with a header; lists and maps are JSON."""
+    """RFC 4180 with a header; lists and maps are JSON. A terminal gets no control characters, a file gets them all."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(names)
+    shown = cell if sys.stdout.isatty() else _field
     for row in rows:
-        values = (plain(row[name]) for name in names)
-        writer.writerow([json.dumps(v, ensure_ascii=False) if isinstance(v, list | dict) else v for v in values])
+        writer.writerow([shown(row[name]) for name in names])
+
+
+def _field(value: Any) -> Any:
+    value = plain(value)
+    return as_json(value) if isinstance(value, list | dict) else value
 
 
 def print_table(names: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:

@@ -9,6 +9,7 @@ import typer
 from gossamer.cli.context import options
 
 if TYPE_CHECKING:
+    from gossamer.crawl import Crawl
     from gossamer.storage.snapshots import Snapshot
 
 snapshots_app = typer.Typer(help="List, compare, roll back and collect versions of the crawl.", no_args_is_help=True)
@@ -27,17 +28,28 @@ def list_(context: typer.Context) -> None:
 
     chosen = options(context)
     with chosen.open() as crawl:
-        found = [snapshots.load(crawl.files, number) for number in snapshots.numbers(crawl.files)]
+        found = [_facts_of(crawl, number) for number in snapshots.numbers(crawl.files)]
     if chosen.json:
-        show.print_json_lines(_facts(s) for s in found)
+        show.print_json_lines(found)
         return
     show.print_table(
         ("snapshot", "stage", "run", "clock", "rows", "MB", "note"),
         (
             (s["snapshot"], s["stage"], s["run"], s["at"], f"{s['rows']:,}", f"{s['bytes'] / 1e6:,.1f}", s["note"])
-            for s in map(_facts, found)
+            for s in found
         ),
     )
+
+
+def _facts_of(crawl: Crawl, number: int) -> dict[str, Any]:
+    """What is known of a snapshot; that it is damaged, if so: the list shows where one can roll back to."""
+    from gossamer.errors import CorruptError
+    from gossamer.storage import snapshots
+
+    try:
+        return _facts(snapshots.load(crawl.files, number))
+    except CorruptError as error:
+        return _facts(snapshots.Snapshot(number, None, "", "", "", 0, note=f"damaged: {error}"))
 
 
 def _facts(snapshot: Snapshot) -> dict[str, Any]:
@@ -88,7 +100,7 @@ def _set_changes(before: Snapshot, after: Snapshot) -> list[dict[str, Any]]:
         for sign, sets in (("-", [s for s in old if s not in new]), ("+", [s for s in new if s not in old])):
             changes += [
                 {
-                    "": sign,
+                    "change": sign,
                     "table": table,
                     "kind": "change set" if s.delta else "base",
                     "rows": s.rows,

@@ -32,8 +32,11 @@ def compact(
     tables: Annotated[list[str] | None, typer.Argument(help="Tables; those that are due if left out.")] = None,
 ) -> None:
     """Fold change sets into the base."""
-    with options(context).open() as crawl:
-        crawl.compact(*(tables or ()))
+    chosen = options(context)
+    with chosen.open() as crawl:
+        done = crawl.compact(*(tables or ()))
+    if not done and not (chosen.json or chosen.quiet):
+        typer.echo("No table is due; name one to compact it anyway.")
 
 
 def migrate(context: typer.Context) -> None:

@@ -28,4 +28,4 @@ def gossamer_columns() -> list[Column]:  # type: ignore[empty-body]
 
 @hookspec
 def gossamer_event(event: dict[str, Any]) -> None:
-    """An event of a run (start, phase, done, failed), for monitoring; must be quick and may not change it."""
+    """An event of a run (start, phase, done, failed), for monitoring; must be quick. If it raises, the run goes on and counts it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -23,11 +24,11 @@ def load_plugins(settings: PluginSettings) -> pluggy.PluginManager:
         if entry.name not in settings.disable:
             _register(manager, entry.name, entry.value)
     for spelled in settings.load:
-        _register(manager, spelled, spelled)
+        _register(manager, spelled, spelled, chosen=True)
     return manager
 
 
-def _register(manager: pluggy.PluginManager, name: str, spelled: str) -> None:
+def _register(manager: pluggy.PluginManager, name: str, spelled: str, *, chosen: bool = False) -> None:
     """Import one plugin; a broken one stops the command, because running without it would decide differently."""
     module, _, attribute = spelled.partition(":")
     try:
@@ -35,9 +36,10 @@ def _register(manager: pluggy.PluginManager, name: str, spelled: str) -> None:
         plugin = getattr(plugin, attribute) if attribute else plugin
         manager.register(plugin, name)
         manager.check_pending()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        cure = "take it out of plugins.load" if chosen else "add it to plugins.disable"
         raise PluginError(
-            f"plugin {name} cannot be loaded ({type(error).__name__}: {error}); fix it or add it to plugins.disable"
+            f"plugin {name} cannot be loaded ({type(error).__name__}: {error}); fix it or {cure}"
         ) from error
 
 
@@ -47,8 +49,22 @@ def plugin_columns(manager: pluggy.PluginManager) -> list[Column]:
     for implementation in manager.hook.gossamer_columns.get_hookimpls():
         name = implementation.plugin_name
         try:
-            declared: list[Column] = implementation.function()  # type: ignore[assignment]
-        except Exception as error:
-            raise PluginError(f"plugin {name}: gossamer_columns failed ({type(error).__name__}: {error})") from error
-        columns += [replace(column, plugin=name) for column in declared]
+            declared: Any = implementation.function()
+            columns += [replace(column, plugin=name) for column in declared]
+        except (Exception, SystemExit) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise PluginError(
+                f"plugin {name}: gossamer_columns failed ({reason}); it must give a list of Column"
+            ) from error
     return columns
+
+
+def tell_plugins(manager: pluggy.PluginManager, event: dict[str, Any]) -> dict[str, str]:
+    """Hand each plugin a copy of an event; a plugin that raises disturbs nobody: its name and why are returned."""
+    failures: dict[str, str] = {}
+    for implementation in manager.hook.gossamer_event.get_hookimpls():
+        try:
+            implementation.function(*(copy.deepcopy(event) for _ in implementation.argnames))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever it is, it is told and counted
+            failures[implementation.plugin_name] = f"{type(error).__name__}: {error}"
+    return failures

@@ -36,7 +36,7 @@ def tables_with(columns: Iterable[Column]) -> dict[str, Table]:
     """All tables, with plugin columns on the crawldb and on the tables they are passed on to."""
     tables = dict(TABLES)
     for column in columns:
-        check_column(column, tables["crawldb"])
+        check_column(column, tables)
         for name in ("crawldb", *column.pass_to):
             if name in tables:
                 merge = Merge.NEWEST if name != "crawldb" and column.merge is Merge.SUM else column.merge
@@ -44,11 +44,12 @@ def tables_with(columns: Iterable[Column]) -> dict[str, Table]:
     return tables
 
 
-def check_column(column: Column, crawldb: Table) -> None:
-    """Refuse a plugin column that would clash or cannot be merged."""
+def check_column(column: Column, tables: dict[str, Table]) -> None:
+    """Refuse a plugin column that would clash (for the engines case does not count) or cannot be merged."""
     whose = f"plugin {column.plugin or '?'}: column {column.name}"
-    if column.name in crawldb.names:
-        raise PluginError(f"{whose} is already a column of crawldb; choose another name")
+    for table in (tables[name] for name in ("crawldb", *column.pass_to) if name in tables):
+        if column.name.casefold() in {name.casefold() for name in table.names}:
+            raise PluginError(f"{whose} is already a column of {table.name}; choose another name")
     if not column.name.isidentifier() or column.name.startswith("_"):
         raise PluginError(f"{whose}: the name must be an identifier that does not start with an underscore")
     if column.merge not in MERGES:
@@ -57,11 +58,13 @@ def check_column(column: Column, crawldb: Table) -> None:
         raise PluginError(f"{whose}: type {column.type} is not supported; choose from {', '.join(TYPES)}")
     if not column.nullable:
         raise PluginError(f"{whose} must be nullable: rows written before the plugin have no value")
+    if column.merge is Merge.MAX and column.type.num_fields:
+        raise PluginError(f"{whose}: {column.type} has no greatest value; choose keep or newest")
     unknown = [name for name in column.pass_to if name not in CARRIERS]
     if unknown:
         raise PluginError(f"{whose}: cannot be passed to {', '.join(unknown)}; choose from {', '.join(CARRIERS)}")
     try:
-        crawldb.with_columns((column,))
+        tables["crawldb"].with_columns((column,))
     except ValueError as error:
         raise PluginError(f"{whose}: {error}") from error
 
@@ -69,8 +72,16 @@ def check_column(column: Column, crawldb: Table) -> None:
 def remembered(snapshot: Snapshot, declared: Iterable[Column]) -> list[Column]:
     """Declared columns, then those only the files still hold."""
     columns = list(declared)
-    known = {column.name for column in columns}
-    return columns + [c for c in map(from_document, snapshot.columns) if c.name not in known]
+    known = {column.name: column for column in columns}
+    stored = [from_document(document) for document in snapshot.columns]
+    for column in stored:
+        now = known.get(column.name, column)
+        if now.type != column.type:
+            raise PluginError(
+                f"plugin {now.plugin or '?'}: column {column.name} is stored as {column.type} and now declared as "
+                f"{now.type}; choose another name"
+            )
+    return columns + [column for column in stored if column.name not in known]
 
 
 def to_document(column: Column) -> dict[str, Any]:
