@@ -152,7 +152,7 @@ class Crawl:
 
     def load(self, table: str, *paths: str, segment: str | None = None) -> RunRecord:
         """Add rows from files to a table."""
-        from gossamer.stages.load.rows import stamp_of
+        from gossamer.stages.load.inputs import stamp_of
 
         _refuse_unknown(table, self.tables_at(self.snapshot))
         known = list(map(str, paths))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
-from gossamer.tables.spec import META, Table
+from gossamer.tables.spec import META, Kind, Table
 
 OLD = "_old_"
 
@@ -13,8 +13,9 @@ OLD = "_old_"
 def changes(table: Table, before: ir.Table, after: ir.Table) -> ir.Table:
     """Counts of added, removed, changed and equal rows by key; stable columns decide what is changed."""
     names = [n for n in table.stable if not _nested(table, n)]
+    key = (*table.key, "segment") if table.kind is Kind.SEGMENT else table.key  # a URL may be in many segments
     old = before.select(*names).rename({f"{OLD}{n}": n for n in names})
-    joined = after.select(*names).outer_join(old, [(k, f"{OLD}{k}") for k in table.key])
+    joined = after.select(*names).outer_join(old, [(k, f"{OLD}{k}") for k in key])
     added, removed = joined[f"{OLD}{table.key[0]}"].isnull(), joined[table.key[0]].isnull()
     differs = ibis.literal(False)
     for name in names:

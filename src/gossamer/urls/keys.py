@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
-PARTS = r"^(?P<scheme>[^:]+)://(?P<host>\[[^\]]*\]|[^:/?#]*)(?P<port>:[0-9]+)?(?P<rest>.*)$"
+# A user and password before the host are no part of the row key: they would scatter a domain's URLs.
+PARTS = r"^(?P<scheme>[^:/?#]+)://(?:[^/?#]*@)?(?P<host>\[[^\]]*\]|[^:/?#]*)(?P<port>:[0-9]+)?(?P<rest>.*)$"
 
 
 def fingerprint(text: str) -> int:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import ibis
 
 from gossamer.errors import UsageError
-from gossamer.stages.load.rows import ORDER, LoadTask, stage_file, staged_schema, stamp_of
+from gossamer.stages.load.inputs import stamp_of
+from gossamer.stages.load.rows import ORDER, LoadTask, stage_file, staged_schema
 from gossamer.storage.parquet import Target
 from gossamer.tables.spec import Kind
 

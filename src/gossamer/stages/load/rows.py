@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from gossamer.errors import UsageError
+from gossamer.stages.load import inputs
+from gossamer.stages.load.values import cast
 from gossamer.storage.parquet import DELETED, Target, write_part
-from gossamer.tables.spec import Kind, Table
+from gossamer.tables.spec import TIMESTAMP, Kind, Table
 from gossamer.urls import keys
 
 ORDER = "_order"  # file and row number: of two rows with one key the later wins
-FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+DOMAIN = "domain"  # a file may name the domain in the place of its fingerprint
+YEARS = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC))  # what Python can hold
 RESULT = pa.schema(
     [
         ("path", pa.string()),
@@ -40,24 +42,6 @@ class LoadTask:
     target: Target
 
 
-def format_of(path: str) -> str:
-    """The format a file's name says."""
-    for suffix, name in FORMATS.items():
-        if path.lower().endswith(suffix):
-            return name
-    raise UsageError(f"{path}: unknown kind of file; give it one of the endings {', '.join(FORMATS)}")
-
-
-def stamp_of(path: str) -> str:
-    """Size and time of a local file, so that a changed file is another job."""
-    try:
-        known = Path(path).stat()
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    format_of(path)
-    return f"{known.st_size} {known.st_mtime_ns}"
-
-
 def staged_schema(table: Table) -> pa.Schema:
     """The table's columns, the deletion mark of keyed tables, and the order of arrival."""
     schema = table.schema
@@ -70,7 +54,7 @@ def stage_file(task: LoadTask) -> pa.Table:
     """Write a file's good rows to scratch; one row with the file's name and what was read and rejected."""
     counts: Counter[str] = Counter()
     entry = write_part(task.target, _good_rows(task, counts), 0, task.number)
-    read = counts.pop("")
+    read = counts.pop("", 0)
     row = {
         "path": entry.path if entry else None,
         "rows": entry.rows if entry else 0,
@@ -83,7 +67,9 @@ def stage_file(task: LoadTask) -> pa.Table:
 
 def _good_rows(task: LoadTask, counts: Counter[str]) -> Iterator[pa.RecordBatch]:
     """Rows that fit; `counts` learns how many were read (under "") and why others were rejected."""
-    for batch in _batches(task.path):
+    types = staged_schema(task.table).append(pa.field(DOMAIN, pa.string()))
+    codes = [column.name for column in task.table.columns if column.labels is not None]
+    for batch in inputs.batches(task.path, types, codes):
         order = np.arange(counts[""], counts[""] + batch.num_rows, dtype=np.int64) + (task.number << 40)
         counts[""] += batch.num_rows
         rows = to_rows(batch, task.table, task.path)
@@ -93,35 +79,29 @@ def _good_rows(task: LoadTask, counts: Counter[str]) -> Iterator[pa.RecordBatch]
         yield rows.filter(reasons.is_null())
 
 
-def _batches(path: str) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from ds.dataset(path, format=format_of(path)).to_batches()
-    except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file") from error
-    except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UsageError(f"{path}: cannot be read as {format_of(path)} ({reason}); check the file") from error
-
-
 def to_rows(batch: pa.RecordBatch, table: Table, path: str) -> pa.RecordBatch:
     """The batch with the table's columns; keys that follow from others are filled in."""
     schema = pa.schema([f.with_nullable(True) for f in staged_schema(table) if f.name != ORDER])
-    unknown = [name for name in batch.schema.names if name not in schema.names and name != "domain"]
-    if unknown:
-        raise UsageError(f"{path}: {table.name} has no column {unknown[0]}; see docs/tables.md for what it has")
-    given = {name: _cast(batch.column(name), schema, name, path) for name in batch.schema.names}
+    given: dict[str, pa.Array] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name in given:
+            raise UsageError(f"{path}: column {name} comes twice; keep one of them")
+        if name not in schema.names and name != DOMAIN:
+            raise UsageError(f"{path}: {table.name} has no column {name}; see docs/tables.md for what it has")
+        given[name] = _cast(column, table, name, path)
     given |= _derived(given, table)
     columns = [given[f.name] if f.name in given else pa.nulls(batch.num_rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _cast(column: pa.Array, schema: pa.Schema, name: str, path: str) -> pa.Array:
-    if name not in schema.names:
-        return column.cast(pa.string())
+def _cast(column: pa.Array, table: Table, name: str, path: str) -> pa.Array:
+    known = table.column(name) if name in table.names else None
+    kind = known.type if known else pa.bool_() if name == DELETED else pa.string()
     try:
-        return column.cast(schema.field(name).type)
+        return cast(column, kind, known.labels if known else None)
     except pa.ArrowException as error:
-        raise UsageError(f"{path}: column {name} does not fit {schema.field(name).type} ({error})") from error
+        reason = " ".join(str(error).split())[:200]
+        raise UsageError(f"{path}: column {name} does not fit {kind} ({reason}); correct it") from error
 
 
 def _derived(given: dict[str, pa.Array], table: Table) -> dict[str, pa.Array]:
@@ -130,16 +110,27 @@ def _derived(given: dict[str, pa.Array], table: Table) -> dict[str, pa.Array]:
         "url_fp": ("url", keys.fingerprints),
         "rowkey": ("url", keys.rowkeys),
         "host": ("url", keys.hosts),
-        "domain_fp": ("domain", keys.fingerprints),
+        "domain_fp": (DOMAIN, keys.fingerprints),
     }
-    wanted = {name: rule for name, rule in rules.items() if name in table.names and name not in given}
-    return {name: compute(given[source]) for name, (source, compute) in wanted.items() if source in given}
+    filled = {}
+    for name, (source, compute) in rules.items():
+        if name in table.names and source in given and (name not in given or given[name].null_count):
+            computed = compute(given[source])
+            filled[name] = pc.coalesce(given[name], computed) if name in given else computed
+    return filled
 
 
 def rejections(rows: pa.RecordBatch, table: Table) -> pa.Array:
     """Why each row cannot be taken, or NULL."""
     reasons = pa.nulls(rows.num_rows, pa.string())
     for column in table.columns:
+        values = rows.column(column.name)
         if not column.nullable:
-            reasons = pc.if_else(rows.column(column.name).is_null(), f"{column.name} is missing", reasons)
+            reasons = pc.if_else(values.is_null(), f"{column.name} is missing", reasons)
+        if column.labels is not None:
+            known = pc.is_in(values, pa.array([None, *column.labels], column.type))
+            reasons = pc.if_else(known, reasons, f"{column.name} has an unknown code")
+        if column.type == TIMESTAMP and len(values) > values.null_count:
+            beyond = pc.or_(pc.less(values, YEARS[0]), pc.greater(values, YEARS[1])).fill_null(False)
+            reasons = pc.if_else(beyond, f"{column.name} is no possible time", reasons)
     return reasons
