@@ -110,17 +110,11 @@ class LocalFiles:
         told(self.url(path), self.disk.sync_dir, os.path.dirname(self.url(path)))
 
     def delete(self, *paths: str) -> None:
-        folders = set()
         for full in map(self.url, paths):
-            try:
-                self.disk.unlink(full)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise failure(error, full) from error
-            folders.add(os.path.dirname(full))
-        for folder in folders:
-            with suppress(Missing):  # another process removed it, as it was empty
+            with suppress(Missing):
+                told(full, self.disk.unlink, full)
+        for folder in sorted({os.path.dirname(self.url(path)) for path in paths}):
+            with suppress(Missing):  # the folder is gone as well
                 told(folder, self.disk.sync_dir, folder)
                 self._prune(folder)
 
@@ -143,11 +137,11 @@ class LocalFiles:
         raise StorageError(f"{full}: its folder keeps vanishing; find out who removes it, then try again")
 
     def _settle(self, folder: str) -> None:
-        """Create a folder and those above it, and sync their names whoever created them."""
+        """Create a folder and those above it, and sync their names whoever created them, up to the crawl's own."""
         if folder in self._settled and os.path.isdir(folder):
             return
         above = os.path.dirname(folder)
-        if folder != self.root or not os.path.isdir(above):
+        if folder.startswith(self.root + os.sep) or not os.path.isdir(above):
             self._settle(above)
         self.disk.make_dir(folder)
         try:
