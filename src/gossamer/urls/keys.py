@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
 # A user and password before the host are no part of the row key: they would scatter a domain's URLs.
-PARTS = r"^(?P<scheme>[^:/?#]+)://(?:[^/?#]*@)?(?P<host>\[[^\]]*\]|[^:/?#]*)(?P<port>:[0-9]+)?(?P<rest>.*)$"
+PARTS = r"^(?P<scheme>[^:/?#]+)://(?:[^/?#]*@)?(?P<host>\[[^\]]*\]|[^:/?#\s]+)(?P<port>:[0-9]+)?(?P<rest>.*)$"
 
 
 def fingerprint(text: str) -> int:

@@ -23,7 +23,7 @@ def cast(column: pa.Array, kind: pa.DataType, labels: type[IntEnum] | None = Non
             return pa.array([None if text is None else _items(_parsed(text)) for text in column.to_pylist()], kind)
     if pa.types.is_struct(column.type) and pa.types.is_map(kind):
         return pa.array([None if row is None else _items(row) for row in column.to_pylist()], kind)
-    return _floor(column.cast(kind)) if kind == TIMESTAMP else column.cast(kind)
+    return (_floor(column) if pa.types.is_timestamp(column.type) else column).cast(kind)
 
 
 def _floor(moments: pa.Array) -> pa.Array:
