@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.harness import TRIED
+from tests.faults.harness import LEFT, TRIED
 from tests.servers import s3_server
 
 __all__ = ["s3_server"]
@@ -15,4 +15,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("crash points tried")
     for name, tried in TRIED.items():
         kinds = ", ".join(f"{kind} {count}" for kind, count in tried.items())
-        terminalreporter.write_line(f"{name}: {sum(tried.values())} ({kinds})")
+        terminalreporter.write_line(
+            f"{name}: {sum(tried.values())} ({kinds}); {LEFT[name]} different states left behind"
+        )

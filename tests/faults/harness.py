@@ -4,11 +4,14 @@
 
 runs `operation` undisturbed to learn the state it leads to. Then, for every step and every kind of fault, on a fresh
 copy of the crawl: the operation meets the fault; on a healthy disk the crawl must be as before it or as after it; run
-again, it must be as after it. Every later stage is tested with the same call.
+again, it must be as after it. Every later stage is tested with the same call. Different faults often leave the same
+files behind; those are judged once.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
@@ -24,7 +27,11 @@ from tests.faults.requests import DEADLY_REQUESTS, REQUEST_KINDS, FaultyFiles
 Operation = Callable[[Any], object]  # gets the Files of a crawl; when it finds its work done it must not do it again
 State = Callable[[Any], object]  # what must be as before or as after: stable columns of tables, for instance
 Points = dict[str, int]
+PASSING = re.compile(
+    rb"[0-9a-f]{32}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z|\d+\.\d+(e-\d+)?"
+)  # random names, times, seconds
 TRIED: dict[str, Points] = {}  # operation → kind → crash points, for the summary at the end of the tests
+LEFT: dict[str, int] = {}  # operation → different states the faults left behind
 
 
 class Trial:
@@ -32,6 +39,7 @@ class Trial:
 
     def __init__(self, name: str, operation: Operation, state: State, settled: State | None) -> None:
         self.name, self.operation, self.state, self.settled = name, operation, state, settled or state
+        self.judged: set[tuple[str, bool]] = set()
 
     def learn(self, calm: Any) -> None:
         """Run undisturbed, twice, and remember what is before, after, and at the end."""
@@ -55,6 +63,11 @@ class Trial:
 
     def judge(self, where: str, healthy: Any, *, finished: bool) -> None:
         """The crawl is as before or as after, and the same command ends where an undisturbed one does."""
+        left = (_digest(healthy), finished)
+        if left in self.judged:
+            return
+        self.judged.add(left)
+        LEFT[self.name] = len(self.judged)
         try:
             found = self.state(healthy)
         except GossamerError as error:
@@ -138,6 +151,15 @@ def _failed_requests(
         yield faulty.fired
         if len(faulty.trace) < number:
             return
+
+
+def _digest(files: Files) -> str:
+    """A name for all that lies in a crawl, up to what differs between two equal runs."""
+    found = []
+    for path, _ in files.list(""):
+        data, text = files.read(path), not path.endswith(".parquet")
+        found.append((PASSING.sub(b"#", path.encode()), PASSING.sub(b"#", data) if text else data))
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
 
 
 def _copy(template: Path, target: Path) -> LocalFiles:

@@ -22,6 +22,7 @@ from tests.storage.building import AT, replace, whole
 @pytest.fixture(autouse=True)
 def out_of_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness, "TRIED", {})
+    monkeypatch.setattr(harness, "LEFT", {})
 
 
 def content(files: Any) -> object:

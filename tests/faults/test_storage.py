@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.storage import collect, snapshots
+from gossamer.storage import collect, local, snapshots
 from gossamer.storage.files import Files, Missing, open_files
 from gossamer.storage.snapshots import Change
 from tests.faults.harness import every_crash_point, every_request_point
@@ -85,7 +85,8 @@ def test_init(tmp_path: Path):
     every_crash_point("init", tmp_path, lambda files: None, init, log)
 
 
-def test_write_and_publish(tmp_path: Path):
+def test_write_and_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(local, "BUFFER", 300)  # so that even these small files are written in several pieces
     every_crash_point("write and publish", tmp_path, small_crawl, write_and_publish, everything)
 
 

@@ -8,14 +8,19 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gossamer.errors import CorruptError, StorageError, UsageError
+from gossamer.storage import local
 from gossamer.storage.disk import Disk
 from gossamer.storage.files import Exists, Files, Missing, open_files
 from gossamer.storage.local import LocalFiles
-from tests.storage.building import hear, names, say, start
+from tests.storage.building import descriptors, hear, names, say, start
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 RACER = """
 import sys
@@ -233,6 +238,34 @@ def test_what_cannot_be_looked_at_is_not_taken_for_missing(tmp_path: Path, monke
         patch.setattr(os, call, denied)
         with pytest.raises(StorageError, match=r"snapshots.*permission denied"):
             names(files, "snapshots") if call == "scandir" else files.exists("snapshots/x")
+
+
+class FullOnce(Disk):
+    """A disk whose first write fails half-way."""
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    def write(self, fd: int, data: Buffer) -> None:
+        if not self.failed:
+            self.failed = True
+            super().write(fd, memoryview(data)[:1])
+            raise OSError(28, "No space left on device")
+        super().write(fd, data)
+
+
+def test_a_file_with_a_hole_cannot_be_closed(tmp_path: Path):
+    files = LocalFiles(str(tmp_path), FullOnce())
+    before = descriptors()
+    writer = files.writer("part")
+    with pytest.raises(StorageError, match="the disk is full"):
+        writer.write(b"x" * local.BUFFER)
+    with pytest.raises(ValueError, match="after it was closed"):
+        writer.write(b"y")
+    with pytest.raises(ValueError, match="after it was dropped"):
+        writer.close()
+    assert names(files, "") == []
+    assert descriptors() == before
 
 
 class ClosedAbove(Disk):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +16,7 @@ from gossamer.errors import CorruptError, GossamerError, StorageError
 from gossamer.storage.files import Files, Writer, open_files
 
 ROW_GROUP_ROWS = 64 * 1024
+BUFFER_BYTES = 1 << 20
 PREFIXED = ("rowkey", "url", "src_rowkey", "src_url", "host_key", "node")  # sorted or nearly so: prefix-compressed
 PLAIN_KEYS = ("url_fp", "src_url_fp", "node_fp", "signature", "simhash", "payload_digest", "main", "full", "etag")
 ENTRY_SCHEMA = pa.schema(
@@ -109,6 +109,7 @@ class PartWriter:
         """Finish the file durably and name it."""
         self._flush()
         self._parquet.close()
+        self._sink.drain()
         self._raw.close()
         return FileEntry(self.path, self.shard, self.rows, self._sink.bytes, self.deletes)
 
@@ -119,20 +120,31 @@ class PartWriter:
 
 
 class _Sink:
-    """A write-only file object over one of our writers, for pyarrow."""
+    """A write-only file object over one of our writers, for pyarrow, which writes in many small pieces."""
 
     closed = False
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
         self.bytes = 0
         self.dropped = False
 
-    def write(self, data: Any) -> int:
-        if not self.dropped:
-            self._writer.write(data)
+    def write(self, data: bytes) -> int:
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
         self.bytes += len(data)
+        if self._waiting_bytes >= BUFFER_BYTES:
+            self.drain()
         return len(data)
+
+    def drain(self) -> None:
+        """Pass on what was gathered."""
+        data = b"".join(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        if data and not self.dropped:
+            self._writer.write(data)
 
     def tell(self) -> int:
         return self.bytes
