@@ -33,7 +33,7 @@ def main(_: list[str]) -> None:
     bare = taken["python -c pass"]
     table(
         "Start-up, median of 9",
-        ["command", "ms", "× bare Python"],
+        ["command", "ms", "times bare Python"],
         [[n, f"{t:.0f}", f"{t / bare:.1f}"] for n, t in taken.items()],
     )
 

@@ -247,7 +247,7 @@ def check_balance(stage: Stage, counters: dict[str, int]) -> None:
 
 
 def _published_before(crawl: Crawl, stage: Stage, arguments: dict[str, Any], segment: str | None) -> RunRecord | None:
-    """A run of this very command that published but was killed before it could say so; its record is closed now."""
+    """A run of this very command that published but was stopped before it could say so; its record is closed now."""
     for number in reversed(snapshots.numbers(crawl.files)[-LOOK_BACK:]):
         snapshot = snapshots.load(crawl.files, number)
         if snapshot.stage != stage.name:
@@ -255,8 +255,10 @@ def _published_before(crawl: Crawl, stage: Stage, arguments: dict[str, Any], seg
         record = runs.load(crawl.files, snapshot.run)
         if record is None or record.segment != segment:
             continue
-        if record.state == runs.RUNNING and record.arguments == arguments:
-            record.state, record.published, record.counters = runs.DONE, number, snapshot.counters
+        if record.published is None and record.arguments == arguments:
+            crawl.files.settle(snapshots.FOLDER)
+            record.state, record.published, record.error = runs.DONE, number, ""
+            record.counters = snapshot.counters
             record.ended = format_time(Clock.system().now)
             runs.save(crawl.files, record)
             return record

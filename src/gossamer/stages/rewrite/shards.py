@@ -38,9 +38,9 @@ def rewrite_group(task: ShardTask) -> pa.Table:
     engine = local_engine(task.memory_mb)
     try:
         source = Source(engine, task.files, task.snapshot, {task.table.name: task.table})
-        rows = source.rows(task.table, task.sets, group=task.group)
-        expected = engine.collect(rows.aggregate(rows=rows.count())).column(0)[0].as_py()
-        entries = entries_table(engine.write(rows, task.target))
+        keys = source.rows(task.table.keys_only(), task.sets, group=task.group)
+        expected = engine.collect(keys.aggregate(rows=keys.count())).column(0)[0].as_py()
+        entries = entries_table(engine.write(source.rows(task.table, task.sets, group=task.group), task.target))
     finally:
         engine.close()
     counts = [expected] + [0] * (entries.num_rows - 1)
