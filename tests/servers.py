@@ -23,6 +23,11 @@ def versitygw() -> str | None:
     return str(built) if os.access(built, os.X_OK) else shutil.which("versitygw")
 
 
+needs_real_server = pytest.mark.skipif(
+    versitygw() is None, reason="moto checks neither users nor signatures, and shares our clock"
+)
+
+
 def pytest_report_header() -> str:
     binary = versitygw()
     return (

@@ -86,7 +86,7 @@ def test_init(tmp_path: Path):
 
 
 def test_write_and_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(local, "BUFFER", 300)  # so that even these small files are written in several pieces
+    monkeypatch.setattr(local, "BUFFER", 64)  # so that even these small files are written in several pieces
     every_crash_point("write and publish", tmp_path, small_crawl, write_and_publish, everything)
 
 

@@ -18,6 +18,7 @@ from gossamer.storage import leases
 from gossamer.storage.files import Files
 from gossamer.storage.leases import LocalLease, ObjectLease
 from gossamer.storage.local import LocalFiles
+from tests.servers import needs_real_server
 from tests.storage.building import descriptors, hear, start
 
 TTL_S = 2.0
@@ -214,6 +215,7 @@ class TestBuckets:
         awake.release()
         leases.acquire(files, "fetch", {}).release()
 
+    @needs_real_server
     def test_the_clock_of_this_machine_does_not_matter(
         self, files: Files, elsewhere: None, monkeypatch: pytest.MonkeyPatch
     ):
