@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.storage import collect, local, snapshots
+from gossamer.storage import collect, parquet, snapshots
 from gossamer.storage.files import Files, Missing, open_files
 from gossamer.storage.snapshots import Change
 from tests.faults.harness import every_crash_point, every_request_point
@@ -86,7 +86,7 @@ def test_init(tmp_path: Path):
 
 
 def test_write_and_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(local, "BUFFER", 64)  # so that even these small files are written in several pieces
+    monkeypatch.setattr(parquet, "BUFFER_BYTES", 64)  # so that even these small files are written in several pieces
     every_crash_point("write and publish", tmp_path, small_crawl, write_and_publish, everything)
 
 

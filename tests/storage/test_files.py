@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.errors import CorruptError, StorageError, UsageError
-from gossamer.storage import local
 from gossamer.storage.disk import Disk
 from gossamer.storage.files import Exists, Files, Missing, open_files
 from gossamer.storage.local import LocalFiles
@@ -259,7 +258,7 @@ def test_a_file_with_a_hole_cannot_be_closed(tmp_path: Path):
     before = descriptors()
     writer = files.writer("part")
     with pytest.raises(StorageError, match="the disk is full"):
-        writer.write(b"x" * local.BUFFER)
+        writer.write(b"xyz")
     with pytest.raises(ValueError, match="after it was closed"):
         writer.write(b"y")
     with pytest.raises(ValueError, match="after it was dropped"):

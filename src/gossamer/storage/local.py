@@ -23,7 +23,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 HIDDEN = ".tmp-"
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)  # why a folder need not, or need no longer, be removed
-BUFFER = 256 * 1024  # a Parquet file is written in many small pieces
 OPEN_TRIES = 5  # of a new file, whose empty folder another process may be removing
 
 
@@ -197,17 +196,16 @@ class LocalWriter:
     def __init__(self, files: LocalFiles, path: str) -> None:
         self.files, self.path, self.full = files, path, files.url(path)
         self.closed = self.dropped = False
-        self._pending: list[bytes] = []
-        self._size = 0
         self._fd = files.open_new(self.full)
 
     def write(self, data: bytes, /) -> int:
         if self.closed:  # the descriptor may be another file's by now
             raise ValueError(f"{self.full}: written after it was closed")
-        self._pending.append(bytes(data))
-        self._size += len(data)
-        if self._size >= BUFFER:
-            self._flush()
+        try:
+            told(self.full, self.files.disk.write, self._fd, data)
+        except BaseException:
+            self.abort()  # nobody may close a file of which a piece is missing
+            raise
         return len(data)
 
     def close(self) -> None:
@@ -215,7 +213,6 @@ class LocalWriter:
             raise ValueError(f"{self.full}: closed after it was dropped")
         if self.closed:
             return
-        self._flush()
         told(self.full, self.files.disk.sync, self._fd)
         self._release()
         told(self.full, self.files.disk.sync_dir, os.path.dirname(self.full))
@@ -225,15 +222,6 @@ class LocalWriter:
             self.dropped = True
             self._release()
             self.files._forget(self.full)
-
-    def _flush(self) -> None:
-        data, self._pending, self._size = b"".join(self._pending), [], 0
-        try:
-            if data:
-                told(self.full, self.files.disk.write, self._fd, data)
-        except BaseException:
-            self.abort()  # nobody may close a file of which a piece is missing
-            raise
 
     def _release(self) -> None:
         self.closed = True
