@@ -150,7 +150,11 @@ def test_plugins_hear_what_listeners_hear(
 ):
     heard: list[dict[str, Any]] = []
     listener = Listener()
-    sets = [plugin(monkeypatch, "ears", gossamer_event=lambda event: heard.insert(len(heard), event))]
+
+    def hear(event: dict[str, Any]) -> None:
+        heard.append(event)
+
+    sets = [plugin(monkeypatch, "ears", gossamer_event=hear)]
     crawl = Crawl.init(str(tmp_path / "c"), engine=embedded_inline, sets=sets, reporter=listener)
     crawl.load("crawldb", rows)
     assert [event["event"] for event in heard] == ["start", "phase", "phase", "phase", "done"]

@@ -108,7 +108,8 @@ def _failed(message: str, code: int) -> int:
 
     line = harmless(" ".join(message.split()))
     if line and "--json" in sys.argv:
-        sys.stdout.write(json.dumps({"event": "error", "error": line, "exit_code": code}) + "\n")
+        with suppress(BrokenPipeError):
+            sys.stdout.write(json.dumps({"event": "error", "error": line, "exit_code": code}) + "\n")
     if line:
         sys.stderr.write(f"gossamer: {line}\n")
     return code

@@ -6,15 +6,16 @@ rows are counted by reason; of several rows with one key the last one is taken.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import ibis
 
-from gossamer.errors import UsageError
+from gossamer.errors import GossamerError, UsageError
 from gossamer.stages.load.inputs import stamp_of
 from gossamer.stages.load.rows import ORDER, LoadTask, stage_file, staged_schema
 from gossamer.storage.parquet import Target
-from gossamer.tables.spec import Kind
+from gossamer.tables.spec import Kind, Table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -30,9 +31,18 @@ def run(run: Run, table: str, paths: list[str], stamps: list[str]) -> None:
         raise UsageError(f"{table} belongs to a segment; name one with --segment")
     if spec.kind is not Kind.SEGMENT and segment is not None:
         raise UsageError(f"{table} is not a table of segments; leave out --segment")
+    scratch = Target(run.crawl.files, f"scratch/{run.record.run}", staged_schema(spec), attempt=run.record.attempt)
+    try:
+        _load(run, spec, paths, stamps, scratch)
+    finally:
+        with suppress(GossamerError):  # what cannot be removed now is collected later
+            run.crawl.files.delete(*(path for path, _ in run.crawl.files.list(scratch.folder)))
+
+
+def _load(run: Run, spec: Table, paths: list[str], stamps: list[str], scratch: Target) -> None:
+    """Files → scratch → the table."""
     run.phase(f"read {len(paths)} files")
     files = run.crawl.files
-    scratch = Target(files, f"scratch/{run.record.run}", staged_schema(spec), attempt=run.record.attempt)
     tasks = [LoadTask(number, path, spec, scratch) for number, path in enumerate(paths)]
     results = run.crawl.engine.run_tasks(tasks, stage_file).to_pylist()
     if [stamp_of(path) for path in paths] != stamps:
@@ -43,16 +53,14 @@ def run(run: Run, table: str, paths: list[str], stamps: list[str]) -> None:
             run.drop(reason, count)
             run.count(rejected=count)
     rows = run.crawl.engine.read([files.url(r["path"]) for r in results if r["path"]], scratch.schema)
-    run.phase(f"write {table}")
+    run.phase(f"write {spec.name}")
     chosen = _last_of_each_key(run, rows, spec.key) if spec.key else rows
     deletes = any(r["deletes"] for r in results)
-    written = run.write(table, chosen.drop(ORDER), segment=segment, delta=spec.kind is Kind.KEYED, deletes=deletes)
+    keyed = spec.kind is Kind.KEYED
+    written = run.write(spec.name, chosen.drop(ORDER), segment=run.record.segment, delta=keyed, deletes=deletes)
     staged = sum(r["rows"] for r in results)
     run.count(rows_written=written, duplicates=staged - written)
     run.drop("same key later in the input", staged - written)
-    for result in results:
-        if result["path"]:
-            files.delete(result["path"])
 
 
 def _last_of_each_key(run: Run, rows: ir.Table, key: tuple[str, ...]) -> ir.Table:
