@@ -166,6 +166,14 @@ def test_nothing_goes_when_a_remaining_snapshot_cannot_be_read(history: Files):
     collect.collect(history, 1)  # when it is old, it goes like any other
 
 
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"snapshot": "x"}', b'{"snapshot": null}'])
+def test_nothing_goes_while_a_pin_cannot_be_read(history: Files, damage: bytes):
+    history.replace("pins/index.json", damage)
+    with pytest.raises(CorruptError, match=r"pins/index\.json: "):
+        collect.collect(history, 1)
+    assert len(whole(history)) == 7
+
+
 def test_two_collections_do_not_meet(history: Files):
     lease = leases.acquire(history, leases.COLLECT, {})
     with pytest.raises(ConflictError, match="collect is already running"):

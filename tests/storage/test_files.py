@@ -235,7 +235,7 @@ def test_what_cannot_be_looked_at_is_not_taken_for_missing(tmp_path: Path, monke
     files.create("snapshots/x", b"")
     with monkeypatch.context() as patch:  # root, as whom tests may run, is denied nothing
         patch.setattr(os, call, denied)
-        with pytest.raises(StorageError, match=r"snapshots.*permission denied"):
+        with pytest.raises(StorageError, match=r"(?i)snapshots.*permission denied"):
             names(files, "snapshots") if call == "scandir" else files.exists("snapshots/x")
 
 

@@ -10,6 +10,7 @@ import json
 import time
 from dataclasses import dataclass
 
+from gossamer.errors import CorruptError
 from gossamer.storage import leases, snapshots
 from gossamer.storage.files import Files, read_json
 from gossamer.storage.local import HIDDEN
@@ -35,7 +36,7 @@ def pin(files: Files, name: str, snapshot: int) -> None:
     """Keep a snapshot's files for as long as the pin of this name points at it."""
     lease = leases.acquire(
         files, f"pin-{name}", {"run": None, "snapshot": snapshot}
-    )  # keeps a collection off its files
+    )  # no collection takes it meanwhile
     try:
         snapshots.load(files, snapshot)
         files.replace(f"{PINS}/{name}.json", json.dumps({"snapshot": snapshot}).encode())
@@ -45,7 +46,14 @@ def pin(files: Files, name: str, snapshot: int) -> None:
 
 def pinned(files: Files) -> set[int]:
     """Snapshots that pins name."""
-    return {int(read_json(files, path)["snapshot"]) for path, _ in files.list(PINS) if path.endswith(".json")}
+    return {_pinned(files, path) for path, _ in files.list(PINS) if path.endswith(".json")}
+
+
+def _pinned(files: Files, path: str) -> int:
+    try:
+        return int(read_json(files, path)["snapshot"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptError(f"{files.url(path)}: not a pin ({error}); delete it, or restore it from a copy") from error
 
 
 def collect(files: Files, keep: int, *, dry_run: bool = False) -> Collection:
@@ -80,7 +88,7 @@ def _settled_holders(files: Files) -> list[leases.Info]:
 
 def _find(files: Files, keep: int, holders: list[leases.Info]) -> tuple[Collection, list[int], list[str]]:
     """What can go: snapshots, and files nobody names."""
-    # The order matters: a file listed here belongs to a run that is still leased, or has published, or is dead.
+    # Nobody begins while we hold our lease: a file belongs to a run among `holders`, or has been published, or is dead.
     listed = [(path, size) for folder in DATA for path, size in files.list(folder)]
     ages = files.ages(SCRATCH)
     listed += [(path, size) for path, size in files.list(SCRATCH) if ages.get(path, 0.0) > SCRATCH_S]

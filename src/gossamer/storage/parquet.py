@@ -6,13 +6,13 @@ dictionary. Files are sorted and their row groups carry statistics, so a look-up
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gossamer.errors import CorruptError, GossamerError, StorageError
+from gossamer.errors import CorruptError, GossamerError, StorageError, storage_error
 from gossamer.storage.files import Files, Writer, open_files
 
 ROW_GROUP_ROWS = 64 * 1024
@@ -84,6 +84,7 @@ class PartWriter:
                 column_encoding={n: "DELTA_BYTE_ARRAY" for n in PREFIXED if n in names},
                 write_statistics=True,
                 store_schema=True,
+                write_page_checksum=True,  # zstd frames as Parquet writes them carry none
             )
         except BaseException:
             self.abort()
@@ -248,19 +249,15 @@ def blame(urls: list[str], error: Exception) -> GossamerError | None:
     if "out of memory" in str(error).lower():
         return None
     for url in urls:
+        files, path = open_files(url.rsplit("/", 1)[0]), url.rsplit("/", 1)[1]
         try:
-            files, path = (open_files(url.rsplit("/", 1)[0]), url.rsplit("/", 1)[1])
-            with files.open(path) as stream, pq.ParquetFile(stream) as parquet:
+            with files.open(path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
                 for _ in parquet.iter_batches(ROW_GROUP_ROWS):
                     pass
         except GossamerError as known:
             return known
-        except (pa.ArrowException, OSError, EOFError) as damage:
+        except (pa.ArrowException, EOFError) as damage:
             return corrupt(url, damage)
+        except OSError as damage:  # pyarrow's own carry no number, those of the device do
+            return storage_error(damage, url) if damage.errno else corrupt(url, damage)
     return None
-
-
-def read_batches(files: Files, entry: FileEntry) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of one file."""
-    with files.open(entry.path) as stream, pq.ParquetFile(stream) as parquet:
-        yield from parquet.iter_batches(ROW_GROUP_ROWS)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gossamer.errors import CorruptError
-from gossamer.storage.files import Files
+from gossamer.storage.files import Files, Missing
 
 FOLDER = "runs"
 RUNNING, DONE, FAILED = "running", "done", "failed"
@@ -49,10 +49,12 @@ def save(files: Files, record: RunRecord) -> None:
 
 def load(files: Files, run: str) -> RunRecord | None:
     """The record of a run, if there is one."""
-    if not files.exists(path_of(run)):
+    try:
+        data = files.read(path_of(run))
+    except Missing:
         return None
     try:
-        return RunRecord(**json.loads(files.read(path_of(run))))
+        return RunRecord(**json.loads(data))
     except (ValueError, TypeError) as error:
         raise CorruptError(
             f"{files.url(path_of(run))}: damaged run record ({error}); delete it to forget that run"

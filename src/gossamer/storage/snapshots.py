@@ -74,9 +74,7 @@ class Change:
     stage: str
     at: str
     append: dict[str, tuple[FileSet, ...]] = field(default_factory=dict)
-    replace: dict[str, tuple[FileSet, ...]] = field(
-        default_factory=dict
-    )  # everything the table (or its segment) had goes
+    replace: dict[str, tuple[FileSet, ...]] = field(default_factory=dict)  # what the table (or its segment) had goes
     segments: dict[str, tuple[str, ...]] = field(default_factory=dict)
     columns: list[dict[str, Any]] = field(default_factory=list)  # plugin columns the new files hold
     shards: int | None = None
