@@ -5,31 +5,34 @@ Only this folder imports duckdb or pyspark. Stages see Ibis tables and never exe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import pyarrow as pa
+from ibis.common.deferred import Deferred
 
-from gossamer.errors import EngineError
+from gossamer.errors import EngineError, StorageError
 from gossamer.storage.parquet import FileEntry, Target
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 TaskFunction = Callable[[Any], pa.Table]
-Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
-SortKey = str | ir.Value  # a column name, or an expression such as ibis.desc("score")
+SortKey: TypeAlias = str | ir.Value | Deferred  # a column name, or an expression such as ibis.desc("score")
 
 
 class Engine(Protocol):
     """Where relations are computed and functions run."""
 
     name: str
-    workers: int  # how many tasks run side by side; 0: in this process, one after the other
+
+    @property
+    def workers(self) -> int:
+        """How many tasks run side by side; 0: in this process, one after the other."""
 
     def read(self, files: Sequence[str], schema: pa.Schema) -> ir.Table:
-        """Parquet files of one layout as a table; columns the files lack are NULL."""
+        """Parquet files of one layout as a table; columns the files lack are NULL, others are cast to the schema."""
 
     def values(self, table: pa.Table) -> ir.Table:
         """Rows in memory as a table."""
@@ -50,8 +53,10 @@ class Engine(Protocol):
         """Run `fn` over the rows in all workers: Iterator[RecordBatch] -> Iterator[RecordBatch].
 
         With `by`, all rows of a key reach one call, keys in order and the rows of a key ordered by `sort` (NULLs first,
-        or last where descending); one call may hold many keys and a key may span batches. Materialised before it returns: fn runs exactly once
-        per partition. `fn` is a module-level function or a partial of one.
+        or last where descending; text by its bytes; NaN above all numbers); one call may hold many keys and a key may
+        span batches. Without it rows come in any order, dealt out evenly to `partitions` if that is given; Spark
+        otherwise keeps the partitions the table has. Materialised before it returns: fn runs exactly once per partition
+        that has rows. `fn` is a module-level function or a partial of one.
         """
 
     def run_tasks(self, tasks: Sequence[Any], fn: TaskFunction) -> pa.Table:
@@ -76,14 +81,17 @@ class Ordered:
 
 def ordered(table: ir.Table, by: SortKey | Sequence[SortKey] | None, sort: Sequence[SortKey]) -> Ordered:
     """Turn keys and sort expressions into plain columns."""
-    keys = [] if by is None else [by] if isinstance(by, str | ir.Value) else list(by)
-    helpers: dict[str, ir.Value] = {f"__by{i}": _split(table, key)[0] for i, key in enumerate(keys)}
+    keys = [] if by is None else list(by) if isinstance(by, list | tuple) else [by]
+    if sort and not keys:
+        raise ValueError("sort orders the rows of a key; give `by` too")
+    helpers = {f"__by{i}": _split(table, key)[0] for i, key in enumerate(keys)}
     order: list[tuple[str, bool]] = []
     for i, key in enumerate(sort):
         helpers[f"__sort{i}"], ascending = _split(table, key)
         order.append((f"__sort{i}", ascending))
     names = tuple(table.columns)
-    return Ordered(table.mutate(**helpers) if helpers else table, tuple(f"__by{i}" for i in range(len(keys))), tuple(order), names)
+    with_helpers = table.mutate(**helpers) if helpers else table
+    return Ordered(with_helpers, tuple(f"__by{i}" for i in range(len(keys))), tuple(order), names)
 
 
 def _split(table: ir.Table, key: SortKey) -> tuple[ir.Value, bool]:
@@ -118,18 +126,27 @@ def _canonical_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def conformed(rows: Rows, schema: pa.Schema) -> Rows:
-    """Rows of an engine cast to the canonical schema, where they differ."""
-    if rows.schema.equals(schema):
-        return rows
-    columns = [rows.column(f.name).cast(f.type) for f in schema]
-    return type(rows).from_arrays(columns, schema=schema)
+def fitted(table: ir.Table, target: Target) -> ir.Table:
+    """The columns a target wants, in its order."""
+    missing = [name for name in target.schema.names if name not in table.columns]
+    if missing:
+        raise StorageError(f"column {missing[0]} is missing; the rows do not fit the table's schema")
+    return table.select(*target.schema.names)
 
 
-def one_result(tasks: Sequence[Any], results: list[pa.Table]) -> pa.Table:
+def files_behind(table: ir.Table, files: Mapping[str, Sequence[str]]) -> list[str]:
+    """The files a table is computed from, when `files` names those of every table read."""
+    sources = table.op().find(ops.DatabaseTable)
+    return list(dict.fromkeys(file for source in sources for file in files.get(source.name, ())))
+
+
+def one_result(tasks: Sequence[Any], results: list[pa.Table], name: str) -> pa.Table:
     """The results of tasks as one table, after making sure that each gave exactly one."""
+    if not tasks:
+        raise EngineError(f"{name} was given no tasks")
     if len(results) != len(tasks):
-        raise EngineError(f"{len(tasks)} tasks gave {len(results)} results; nothing was published, run the command again")
-    if not results:
-        raise EngineError("run_tasks was given no tasks")
+        raise EngineError(f"{len(tasks)} tasks of {name} gave {len(results)} results; run the same command again")
+    schemas = {result.schema for result in results}
+    if len(schemas) > 1:
+        raise EngineError(f"{name} failed: its tasks gave tables of {len(schemas)} different schemas")
     return pa.concat_tables(results)

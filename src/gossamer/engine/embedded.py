@@ -11,9 +11,11 @@ import os
 import queue
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -21,16 +23,27 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from gossamer.engine.base import BatchFunction, Ordered, SortKey, TaskFunction, canonical, conformed, one_result, ordered
+from gossamer.engine.base import (
+    BatchFunction,
+    Ordered,
+    SortKey,
+    TaskFunction,
+    canonical,
+    files_behind,
+    fitted,
+    one_result,
+    ordered,
+)
+from gossamer.engine.calls import one_table, title
 from gossamer.engine.pool import Pool
-from gossamer.engine.worker import SHARD, by_shard, map_part, unique, write_shards
-from gossamer.errors import EngineError, GossamerError
+from gossamer.engine.worker import SHARD, Piece, by_shard, conformed, map_spool, unique, write_pieces
+from gossamer.errors import EngineError, GossamerError, StorageError, storage_error
 from gossamer.storage.disk import Disk
 from gossamer.storage.local import LocalFiles
 from gossamer.storage.parquet import FileEntry, Target, blame, entries_of, entries_table, write_part
 
 BATCH_ROWS = 64 * 1024
-CHUNK_BATCHES = 4  # of unordered rows per partition of map_batches
+CHUNK_BATCHES = 4  # of unordered rows that map_batches deals out to the workers at a time
 FILE_ROWS = 4_000_000  # per file, of tables without shards
 QUEUE_BATCHES = 4  # waiting for each shard's writer
 PART = "__part"
@@ -65,26 +78,26 @@ class EmbeddedEngine:
             preserve_insertion_order=False,
         )
         self._duckdb: duckdb.DuckDBPyConnection = self._ibis.con
-        self._duckdb.execute("SET TimeZone='UTC'; SET enable_progress_bar=false")
+        self._duckdb.execute("SET GLOBAL TimeZone='UTC'; SET enable_progress_bar=false")  # for cursors too
         self._pool = Pool(self.workers)
         self._names = itertools.count()
-        self._files: dict[str, None] = {}  # everything ever read here, to blame a damaged one
+        self._files: dict[str, Sequence[str]] = {}  # behind each table read, to blame a damaged one
 
     def read(self, files: Sequence[str], schema: pa.Schema) -> ir.Table:
         if not files:
             return self.values(schema.empty_table())
         if any(f.startswith("s3://") for f in files):
             self._mount_s3()
-        self._files |= dict.fromkeys(files)
-        source = f"read_parquet([{', '.join(_quote(f) for f in files)}], hive_partitioning=false)"
-        present = {row[0] for row in self._execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        source = f"read_parquet([{', '.join(_pattern(f) for f in files)}], hive_partitioning=false)"
+        present = {row[0] for row in self._execute(f"DESCRIBE SELECT * FROM {source}", files).fetchall()}
         types = self._ibis.compiler.type_mapper
         columns = [
             f"CAST({_name(name) if name in present else 'NULL'} AS {types.to_string(dtype)}) AS {_name(name)}"
             for name, dtype in ibis.Schema.from_pyarrow(schema).items()
         ]
         view = f"files_{next(self._names)}"
-        self._execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {source}")
+        self._execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {source}", files)
+        self._files[view] = files
         return self._ibis.table(view)
 
     def values(self, table: pa.Table) -> ir.Table:
@@ -95,7 +108,7 @@ class EmbeddedEngine:
         return self._ibis.table(name)
 
     def collect(self, table: ir.Table) -> pa.Table:
-        return conformed(pa.Table.from_batches(*self._stream(self._ibis.compile(table))), canonical(table))
+        return conformed(pa.Table.from_batches(*self._stream(self._ibis.compile(table), table)), canonical(table))
 
     def map_batches(
         self,
@@ -111,109 +124,123 @@ class EmbeddedEngine:
         folder = f"map_{next(self._names)}"
         target = Target(self._scratch, f"{folder}/out", schema)
         spools = self._spool_keys(plan, folder, partitions) if plan.by else self._spool_rows(plan, folder, partitions)
-        calls = (partial(_map_spool, fn, spool, target, task) for task, spool in enumerate(spools))
+        calls = (partial(map_spool, fn, spool, target, task) for task, spool in enumerate(spools))
         entries = entries_of(pa.concat_tables([entries_table(()), *self._pool.run(calls, fn)]))
         return self.read([self._scratch.url(entry.path) for entry in entries], schema)
 
     def run_tasks(self, tasks: Sequence[Any], fn: TaskFunction) -> pa.Table:
-        return one_result(tasks, self._pool.run((partial(fn, task) for task in tasks), fn))
+        results = self._pool.run((partial(one_table, fn, task) for task in tasks), fn)
+        return one_result(tasks, results, title(fn))
 
     def write(self, table: ir.Table, target: Target) -> list[FileEntry]:
-        rows = table.select(*target.schema.names)
+        rows = f"SELECT * FROM ({self._ibis.compile(fitted(table, target))})"
         order = [f"{_name(name)} NULLS FIRST" for name in target.order]
+        pieces: Iterator[Piece]
         if target.shard_by is None:
-            sql = f"SELECT * FROM ({self._ibis.compile(rows)})" + (f" ORDER BY {', '.join(order)}" if order else "")
-            pieces = _by_size(unique(self._stream(sql)[0], target.key if order else ()))
+            sql = f"{rows} ORDER BY {', '.join(order)}" if order else rows
+            pieces = _by_size(unique(self._stream(sql, table)[0], target.key if order else ()))
         else:
-            shard = f"CAST({_name(target.shard_by)} & {target.shards - 1} AS INTEGER) AS {SHARD}"
-            sql = f"SELECT *, {shard} FROM ({self._ibis.compile(rows)}) ORDER BY {', '.join([SHARD, *order])}"
-            if not self.workers:
-                return write_shards(target, self._stream(sql)[0], 0)
-            pieces = by_shard(unique(self._stream(sql)[0], target.key))
-        return self._write_pieces(pieces, target)
+            shard = f"CAST(coalesce({_name(target.shard_by)}, 0) & {target.shards - 1} AS INTEGER) AS {SHARD}"
+            sql = f"SELECT *, {shard} FROM ({rows}) ORDER BY {', '.join([SHARD, *order])}"
+            pieces = ((n, 0, batch) for n, batch in by_shard(unique(self._stream(sql, table)[0], target.key)))
+        return self._write_side_by_side(target, pieces) if self.workers else write_pieces(target, pieces)
 
     def close(self) -> None:
         self._pool.close()
         self._duckdb.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _write_pieces(self, pieces: Iterator[tuple[int, pa.RecordBatch]], target: Target) -> list[FileEntry]:
-        """Write numbered runs of batches, each as one file, several files at a time."""
-        sharded = target.shard_by is not None
-        with ThreadPoolExecutor(max(1, self.workers)) as threads:
-            futures: list[Future[FileEntry | None]] = []
-            for number, group in itertools.groupby(pieces, key=lambda piece: piece[0]):
-                waiting: queue.Queue[pa.RecordBatch | None] = queue.Queue(QUEUE_BATCHES)
-                shard, task = (number, 0) if sharded else (0, number)
-                future = threads.submit(write_part, target, iter(waiting.get, None), shard, task)
-                futures.append(future)
-                for _, batch in group:
-                    _put(waiting, batch, future)
-                _put(waiting, None, future)
-            return [entry for future in futures if (entry := future.result()) is not None]
+    def _write_side_by_side(self, target: Target, pieces: Iterator[Piece]) -> list[FileEntry]:
+        """Write each run of pieces as one file, several files at a time."""
+        with ThreadPoolExecutor(self.workers) as threads:
+            writers: list[Future[FileEntry | None]] = []
+            for (shard, task), run in itertools.groupby(pieces, key=lambda piece: piece[:2]):
+                waiting: Waiting = queue.Queue(QUEUE_BATCHES)
+                writer = threads.submit(write_part, target, _taken(waiting), shard, task)
+                writers.append(writer)
+                try:
+                    while (piece := next(run, None)) and _put(waiting, piece[2], writer):
+                        pass
+                except BaseException as error:
+                    _put(waiting, error, writer)  # or the writer would wait for ever
+                    raise
+                _put(waiting, None, writer)
+                if writer.done():
+                    writer.result()
+            return [entry for writer in writers if (entry := writer.result()) is not None]
 
     def _spool_keys(self, plan: Ordered, folder: str, partitions: int | None) -> Iterator[str]:
         """Sort by partition, key and order; one Arrow file per partition, given out as soon as it is full."""
         count = partitions or 2 * max(1, self.workers)
-        keys = ", ".join(plan.by)
         order = [PART, *(f"{name} NULLS FIRST" for name in plan.by)]
         order += [f"{name} {'ASC NULLS FIRST' if up else 'DESC NULLS LAST'}" for name, up in plan.sort]
         own = ", ".join(_name(name) for name in plan.names)
-        part = f"CAST(hash({keys}) % {count} AS INTEGER)"
+        part = f"CAST(hash({', '.join(plan.by)}) % {count} AS INTEGER)"
         inner = f"SELECT *, {part} AS {PART} FROM ({self._ibis.compile(plan.table)})"
-        batches, _ = self._stream(f"SELECT {own}, {PART} AS {SHARD} FROM ({inner}) ORDER BY {', '.join(order)}")
-        for part_number, group in itertools.groupby(by_shard(batches), key=lambda piece: piece[0]):
-            yield self._spool(f"{folder}/in-{part_number}", canonical(plan.table, plan.names), (b for _, b in group))
+        sql = f"SELECT {own}, {PART} AS {SHARD} FROM ({inner}) ORDER BY {', '.join(order)}"
+        pieces = by_shard(self._stream(sql, plan.table)[0])
+        for number, run in itertools.groupby(pieces, key=lambda piece: piece[0]):
+            yield from self._spool(plan, f"{folder}/in-{number}", (rows for _, rows in run), 1)
 
     def _spool_rows(self, plan: Ordered, folder: str, partitions: int | None) -> Iterator[str]:
-        """Unordered rows in chunks; with `partitions`, dealt out to that many."""
-        batches, _ = self._stream(self._ibis.compile(plan.table))
+        """Unordered rows, dealt out: a chunk at a time to all workers, or all rows to so many partitions."""
+        batches = self._stream(self._ibis.compile(plan.table), plan.table)[0]
+        if partitions:
+            yield from self._spool(plan, f"{folder}/in", batches, partitions)
+            return
+        for number in itertools.count():
+            chunk = list(itertools.islice(batches, CHUNK_BATCHES))
+            if not chunk:
+                return
+            yield from self._spool(plan, f"{folder}/in-{number}", chunk, max(1, self.workers))
+
+    def _spool(self, plan: Ordered, path: str, batches: Iterable[pa.RecordBatch], count: int) -> list[str]:
+        """Deal rows out to so many Arrow files."""
         schema = canonical(plan.table, plan.names)
-        if partitions is None:
-            for number in itertools.count():
-                chunk = list(itertools.islice(batches, CHUNK_BATCHES))
-                if not chunk:
-                    return
-                yield self._spool(f"{folder}/in-{number}", schema, iter(chunk))
-        dealt: list[list[str]] = [[] for _ in range(partitions)]
-        for number, batch in enumerate(batches):
-            dealt[number % partitions].append(self._spool(f"{folder}/in-{number}", schema, iter([batch])))
-        yield from ("\n".join(spools) for spools in dealt if spools)
-
-    def _spool(self, path: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> str:
-        full = self._scratch.url(path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with pa.OSFile(full, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+        paths = [self._scratch.url(f"{path}-{n}") for n in range(count)]
+        Path(paths[0]).parent.mkdir(exist_ok=True)
+        with ExitStack() as stack:
+            files = itertools.cycle([stack.enter_context(_spool_file(full, schema)) for full in paths])
             for batch in batches:
-                writer.write_batch(conformed(batch, schema))
-        return full
+                step = -(-batch.num_rows // count)
+                for start in range(0, batch.num_rows, step):
+                    next(files).write_batch(conformed(batch.slice(start, step), schema))
+        return paths
 
-    def _stream(self, sql: str) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
-        """Run a query and hand its rows over batch by batch."""
+    def _stream(self, sql: str, table: ir.Table) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
+        """Run a query over a table and hand its rows over batch by batch."""
         cursor = self._duckdb.cursor()
         try:
             reader = cursor.execute(sql).to_arrow_reader(BATCH_ROWS)
         except duckdb.Error as error:
-            raise self._explain(error) from error
-        return self._guarded(cursor, reader), reader.schema
+            raise self._explain(error, files_behind(table, self._files)) from error
+        return self._guarded(cursor, reader, table), reader.schema
 
-    def _guarded(self, cursor: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _guarded(
+        self, cursor: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, table: ir.Table
+    ) -> Iterator[pa.RecordBatch]:
         try:
             yield from reader
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise self._explain(error) from error
+            raise self._explain(error, files_behind(table, self._files)) from error
         finally:
             cursor.close()
 
-    def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+    def _execute(self, sql: str, files: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
         try:
             return self._duckdb.execute(sql)
         except duckdb.Error as error:
-            raise self._explain(error) from error
+            raise self._explain(error, files) from error
 
-    def _explain(self, error: Exception) -> GossamerError:
-        """A damaged or missing file if there is one, else what DuckDB says."""
-        return blame(list(self._files), error) or EngineError(f"query failed: {' '.join(str(error).split())[:400]}")
+    def _explain(self, error: Exception, files: Sequence[str]) -> GossamerError:
+        """What went wrong and its cure: memory, the disk, a damaged or missing file, or what DuckDB says."""
+        reason = " ".join(str(error).split())[:400]
+        if "Out of Memory" in reason:
+            details = reason.split(" Possible solutions")[0]
+            return EngineError(f"{details}; raise engine.memory_mb, and see that {self._folder} has space to spill to")
+        if "No space left on device" in reason:
+            return StorageError(f"{self._folder}: the disk is full; free some space and run the same command again")
+        return blame(list(files), error) or EngineError(f"query failed: {reason}")
 
     def _mount_s3(self) -> None:
         from gossamer.storage.s3 import filesystem
@@ -222,42 +249,48 @@ class EmbeddedEngine:
             self._duckdb.register_filesystem(filesystem())
 
 
-def _put(waiting: queue.Queue[pa.RecordBatch | None], batch: pa.RecordBatch | None, writer: Future[Any]) -> None:
-    """Hand a batch to a writer thread; if that has failed, raise its error instead of waiting for ever."""
-    while True:
-        if writer.done():
-            writer.result()
-            return
+Waiting = queue.Queue[pa.RecordBatch | BaseException | None]
+
+
+def _put(waiting: Waiting, item: pa.RecordBatch | BaseException | None, writer: Future[Any]) -> bool:
+    """Hand something to a writer's thread; false if that has ended, so nobody waits for it for ever."""
+    while not writer.done():
         try:
-            waiting.put(batch, timeout=0.2)
+            waiting.put(item, timeout=0.2)
         except queue.Full:
             continue
-        return
+        return True
+    return False
 
 
-def _by_size(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _taken(waiting: Waiting) -> Iterator[pa.RecordBatch]:
+    """What was put, up to None; an error ends the writer."""
+    while (item := waiting.get()) is not None:
+        if isinstance(item, BaseException):
+            raise item
+        yield item
+
+
+@contextmanager
+def _spool_file(path: str, schema: pa.Schema) -> Iterator[Any]:
+    try:
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+            yield writer
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _by_size(batches: Iterator[pa.RecordBatch]) -> Iterator[Piece]:
     """Number the batches of a table without shards so that no file grows too large."""
     rows = 0
     for batch in batches:
-        yield rows // FILE_ROWS, batch
+        yield 0, rows // FILE_ROWS, batch
         rows += batch.num_rows
 
 
-def _map_spool(fn: BatchFunction, spools: str, target: Target, task: int) -> pa.Table:
-    """Map one partition from its Arrow files; runs in a worker."""
-    entry = map_part(fn, _unspool(spools), target, task)
-    return entries_table([entry] if entry else [])
-
-
-def _unspool(spools: str) -> Iterator[pa.RecordBatch]:
-    for path in spools.split("\n"):
-        with pa.OSFile(path, "rb") as source, pa.ipc.open_stream(source) as reader:
-            yield from reader
-        os.unlink(path)
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _pattern(path: str) -> str:
+    """A path as an SQL literal that matches only itself, though DuckDB takes it for a pattern."""
+    return "'" + "".join(f"[{c}]" if c in "*?[" else c for c in path).replace("'", "''") + "'"
 
 
 def _name(name: str) -> str:

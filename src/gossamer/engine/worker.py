@@ -1,34 +1,55 @@
 """What runs inside a worker or executor: apply a function to a stream of batches and write what it gives.
 
-Both engines call these, so both write the same files.
+Both engines call these, so both write the same files. Nothing here imports an engine: workers start fast and stay small.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gossamer.errors import StorageError
-from gossamer.storage.parquet import FileEntry, Target, write_part
+from gossamer.storage.parquet import FileEntry, Target, entries_table, write_part
 
 if TYPE_CHECKING:
     from gossamer.engine.base import BatchFunction
 
 SHARD = "__shard"
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+Piece = tuple[int, int, pa.RecordBatch]  # shard, number of the file, rows
 
 
-def map_part(fn: BatchFunction, batches: Iterator[pa.RecordBatch], target: Target, task: int) -> FileEntry | None:
+def conformed(rows: Rows, schema: pa.Schema) -> Rows:
+    """Rows of an engine cast to the canonical schema, where they differ."""
+    if rows.schema.equals(schema):
+        return rows
+    columns = [rows.column(f.name).cast(f.type) for f in schema]
+    return type(rows).from_arrays(columns, schema=schema)
+
+
+def map_part(fn: BatchFunction, batches: Iterator[pa.RecordBatch], target: Target, task: int) -> list[FileEntry]:
     """Run `fn` over one partition and store its output; a partition without rows is not worth a call."""
     filled = (batch for batch in batches if batch.num_rows)
     first = next(filled, None)
     if first is None:
-        return None
-    return write_part(target, fn(itertools.chain([first], filled)), 0, task)
+        return []
+    entry = write_part(target, fn(itertools.chain([first], filled)), 0, task)
+    return [entry] if entry else []
+
+
+def map_spool(fn: BatchFunction, path: str, target: Target, task: int) -> pa.Table:
+    """Map one partition from its Arrow file, which is not needed after."""
+    try:
+        with pa.OSFile(path, "rb") as source, pa.ipc.open_stream(source) as reader:
+            return entries_table(map_part(fn, iter(reader), target, task))
+    finally:
+        Path(path).unlink()
 
 
 def by_shard(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -70,10 +91,11 @@ def _refuse_equal(keys: pa.RecordBatch) -> None:
 
 def write_shards(target: Target, batches: Iterator[pa.RecordBatch], task: int) -> list[FileEntry]:
     """Write a stream ordered by shard as one file per shard."""
-    entries = []
-    pieces = by_shard(batches)
-    for shard, group in itertools.groupby(pieces, key=lambda piece: piece[0]):
-        entry = write_part(target, unique((batch for _, batch in group), target.key), shard, task)
-        if entry:
-            entries.append(entry)
-    return entries
+    return write_pieces(target, ((shard, task, rows) for shard, rows in by_shard(unique(batches, target.key))))
+
+
+def write_pieces(target: Target, pieces: Iterable[Piece]) -> list[FileEntry]:
+    """Write each run of pieces that belong to one file, one file after the other."""
+    runs = itertools.groupby(pieces, key=lambda piece: piece[:2])
+    entries = (write_part(target, (rows for _, _, rows in run), shard, task) for (shard, task), run in runs)
+    return [entry for entry in entries if entry]
