@@ -6,7 +6,7 @@ dictionary. Files are sorted and their row groups carry statistics, so a look-up
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
@@ -261,3 +261,9 @@ def blame(urls: list[str], error: Exception) -> GossamerError | None:
         except OSError as damage:  # pyarrow's own carry no number, those of the device do
             return storage_error(damage, url) if damage.errno else corrupt(url, damage)
     return None
+
+
+def read_batches(files: Files, entry: FileEntry) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of one file."""
+    with files.open(entry.path) as stream, pq.ParquetFile(stream) as parquet:
+        yield from parquet.iter_batches(ROW_GROUP_ROWS)
