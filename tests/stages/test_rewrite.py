@@ -85,7 +85,7 @@ def test_newer_schema_is_refused(tmp_path: Path, embedded_inline: Any, monkeypat
     with monkeypatch.context() as future:
         future.setitem(TABLES, "crawldb", crawldb_version_2())
         crawl = make_crawl(tmp_path, embedded_inline, sets=1, count=5)
-    with pytest.raises(VersionError, match="schema version 2.*pip install -U"):
+    with pytest.raises(VersionError, match=r"schema version 2.*pip install -U"):
         content(crawl)
     with pytest.raises(VersionError):
         crawl.run("compact", table="crawldb")

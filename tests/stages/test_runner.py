@@ -35,7 +35,9 @@ def test_a_run_is_recorded(tmp_path: Path, embedded_inline: Any) -> None:
     assert compacted.inputs == {"crawldb": ["tables/crawldb/00000000-load"]}
 
 
-def test_resume_keeps_the_clock_and_counts_the_attempt(tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_keeps_the_clock_and_counts_the_attempt(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     crawl = make_crawl(tmp_path, embedded_inline, sets=1)
     path = write_rows(tmp_path / "more.parquet", url_rows(20, seed=9))
     with monkeypatch.context() as dying:
@@ -60,7 +62,9 @@ def test_other_arguments_are_another_run(tmp_path: Path, embedded_inline: Any, m
     assert record.counters["rows_read"] == 10
 
 
-def test_killed_after_publishing_is_not_run_twice(tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_after_publishing_is_not_run_twice(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     crawl = make_crawl(tmp_path, embedded_inline, sets=1)
     path = write_rows(tmp_path / "more.parquet", url_rows(20, seed=9))
     with monkeypatch.context() as dying:
@@ -77,9 +81,13 @@ def test_killed_after_publishing_is_not_run_twice(tmp_path: Path, embedded_inlin
     assert crawl.snapshot.id == 3
 
 
-def test_a_broken_balance_publishes_nothing(tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_balance_publishes_nothing(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     crawl = make_crawl(tmp_path, embedded_inline, sets=1)
-    monkeypatch.setitem(STAGES, "compact", replace(STAGES["compact"], balance="rows_before = rows_written + rows_before"))
+    monkeypatch.setitem(
+        STAGES, "compact", replace(STAGES["compact"], balance="rows_before = rows_written + rows_before")
+    )
     with pytest.raises(BalanceError, match="nothing was published"):
         crawl.run("compact", table="crawldb")
     assert crawl.snapshot.id == 1
@@ -88,7 +96,9 @@ def test_a_broken_balance_publishes_nothing(tmp_path: Path, embedded_inline: Any
     assert record.state == "failed"
 
 
-def test_a_stage_reads_and_writes_only_what_the_map_names(tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_reads_and_writes_only_what_the_map_names(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     crawl = make_crawl(tmp_path, embedded_inline, sets=1)
     monkeypatch.setitem(STAGES, "compact", replace(STAGES["compact"], writes=("hosts",)))
     with pytest.raises(UsageError, match="does not write crawldb"):
@@ -120,7 +130,9 @@ def test_a_lost_race_names_the_winner(tmp_path: Path, embedded_inline: Any, monk
         crawl.run("compact", table="crawldb")
 
 
-def test_a_race_over_other_tables_is_rebased(tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_race_over_other_tables_is_rebased(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     crawl = make_crawl(tmp_path, embedded_inline, sets=2)
     before, real, once = content(crawl), snapshots.publish, []
 

@@ -124,7 +124,7 @@ def test_folding_is_associative(engine: Any) -> None:
 
 
 def test_columns_are_pruned_and_types_kept(engine: Any) -> None:
-    rows = [{name: None for name in TABLE.names} | {"a": 1, "b": "x", "links": 2**31 - 2}]
+    rows = [dict.fromkeys(TABLE.names) | {"a": 1, "b": "x", "links": 2**31 - 2}]
     one = engine.values(as_table(rows, False))
     other = engine.values(as_table([rows[0] | {"links": 1}], False))
     found = engine.collect(merge(TABLE, one, [other]).select("links"))
