@@ -56,7 +56,12 @@ def fill(disk: Path) -> Path:
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_full_disk_while_writing(
-    small_disk: Path, many_rows: Path, process: Gossamer, monkeypatch: pytest.MonkeyPatch, workers: str
+    small_disk: Path,
+    many_rows: Path,
+    process: Gossamer,
+    gossamer: Gossamer,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: str,
 ):
     monkeypatch.setenv("GOSSAMER_ENGINE__WORKERS", workers)
     before = state(small_disk)
@@ -64,10 +69,10 @@ def test_a_full_disk_while_writing(
     assert str(small_disk) in error
     assert error.endswith("No space left on device: the disk is full; free some space and run the same command again")
     assert intact(before, small_disk)
-    assert len(process("--json", "read", "crawldb").rows) == 5
+    assert len(gossamer("--json", "read", "crawldb").rows) == 5
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk.parent)], check=True)
-    process("load", "crawldb", many_rows)
-    assert len(process("--json", "read", "crawldb", "--columns", "url").rows) == 6000
+    gossamer("load", "crawldb", many_rows)
+    assert len(gossamer("--json", "read", "crawldb", "--columns", "url").rows) == 6000
 
 
 @pytest.mark.parametrize(
@@ -75,20 +80,24 @@ def test_a_full_disk_while_writing(
     [["load", "crawldb"], ["compact", "crawldb"], ["reshard", "2"], ["snapshots", "rollback", "1"]],
     ids=lambda c: c[0],
 )
-def test_a_disk_without_any_room(small_disk: Path, tmp_path: Path, process: Gossamer, command: list[str]):
+def test_a_disk_without_any_room(
+    small_disk: Path, tmp_path: Path, process: Gossamer, gossamer: Gossamer, command: list[str]
+):
     arguments = [*command, *([write_lines(tmp_path / "a.jsonl", page(9))] if command[0] == "load" else [])]
     ballast = fill(small_disk.parent)
     before = state(small_disk)
     error = process(*arguments, code=8).error
     assert error.endswith("the disk is full; free some space and run the same command again")
     assert intact(before, small_disk)
-    assert len(process("--json", "read", "crawldb").rows) == 5
-    assert process("status").err == ""
+    assert len(gossamer("--json", "read", "crawldb").rows) == 5
+    assert gossamer("status").err == ""
     ballast.unlink()
-    process(*arguments)
+    gossamer(*arguments)
 
 
-def test_a_read_only_file_system_can_be_read_but_not_written(small_disk: Path, tmp_path: Path, process: Gossamer):
+def test_a_read_only_file_system_can_be_read_but_not_written(
+    small_disk: Path, tmp_path: Path, process: Gossamer, gossamer: Gossamer
+):
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk.parent)], check=True)
     before = state(small_disk)
     for command in (
@@ -96,16 +105,16 @@ def test_a_read_only_file_system_can_be_read_but_not_written(small_disk: Path, t
         ["compact"],
         ["snapshots", "collect"],
     ):
-        error = process(*command, code=8).error
+        error = gossamer(*command, code=8).error
         assert error.endswith("Read-only file system: the file system is read-only; choose another place or remount it")
     assert "read-only" in process("init", small_disk.parent / "other", code=8).error
     for command in (["status"], ["snapshots", "list"], ["runs"], ["config", "show"], ["snapshots", "diff", "1"]):
-        process(*command)
-    assert len(process("--json", "read", "crawldb").rows) == 5
+        gossamer(*command)
+    assert len(gossamer("--json", "read", "crawldb").rows) == 5
     assert state(small_disk) == before
 
 
-def test_a_read_only_directory(filled: Path, process: Gossamer):
+def test_a_read_only_directory(filled: Path, process: Gossamer, gossamer: Gossamer):
     as_anybody = () if os.geteuid() else ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
     if as_anybody and not shutil.which("setpriv"):
         pytest.skip("root may write everywhere, and there is no setpriv to take that right away")

@@ -53,15 +53,23 @@ def test_broken_toml(filled: Path, process: Gossamer):
     assert "not valid TOML" in process("status", code=3).error
 
 
-def test_a_missing_crawl(tmp_path: Path, rows: Path, process: Gossamer):
-    for command in (["status"], ["load", "crawldb", rows], ["read", "crawldb"], ["snapshots", "rollback", "1"]):
-        error = process(*command, code=4).error
-        assert error == f"{tmp_path}/crawl: no crawl here; make one with `gossamer init {tmp_path}/crawl`"
+def test_a_missing_crawl(tmp_path: Path, rows: Path, process: Gossamer, gossamer: Gossamer):
+    said = f"{tmp_path}/crawl: no crawl here; make one with `gossamer init {tmp_path}/crawl`"
+    assert process("load", "crawldb", rows, code=4).error == said
+    for command in (
+        ["status"],
+        ["compact"],
+        ["read", "crawldb"],
+        ["runs"],
+        ["snapshots", "rollback", "1"],
+        ["config", "show"],
+    ):
+        assert gossamer(*command, code=4).error == said
     assert not (tmp_path / "crawl").exists()
 
 
 @pytest.mark.parametrize(("stage", "command"), [("load", ["load", "crawldb"]), ("compact", ["compact"])])
-def test_two_writers(filled: Path, rows: Path, process: Gossamer, stage: str, command: list[Any]):
+def test_two_writers(filled: Path, rows: Path, process: Gossamer, gossamer: Gossamer, stage: str, command: list[Any]):
     arguments = [*command, *([rows] if stage == "load" else [])]
     before = state(filled)
     with subprocess.Popen(
@@ -73,9 +81,9 @@ def test_two_writers(filled: Path, rows: Path, process: Gossamer, stage: str, co
         assert error.startswith(f"{stage} is already running (process {other.pid} on ")
         assert error.endswith("wait for it or stop that process, then try again")
         assert state(filled) == before
-        assert f"running: {stage} (process {other.pid} " in process("status").out
+        assert f"running: {stage} (process {other.pid} " in gossamer("status").out
         other.kill()
-    process(*arguments)
+    gossamer(*arguments)
 
 
 def test_damage_and_newer_versions_as_a_user_meets_them(filled: Path, process: Gossamer):

@@ -83,7 +83,7 @@ def fifo(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
 def test_an_interrupted_command_is_resumed_by_the_same_command(
-    filled: Path, rows: Path, waiting: dict[str, str], process: Gossamer, ending: signal.Signals
+    filled: Path, rows: Path, waiting: dict[str, str], gossamer: Gossamer, ending: signal.Signals
 ):
     before = state(filled)
     with started("load", "crawldb", rows, **waiting) as running:
@@ -95,14 +95,14 @@ def test_an_interrupted_command_is_resumed_by_the_same_command(
     else:
         assert (running.returncode, said) == (-ending, "")
     assert intact(before, filled)
-    assert process("--json", "status").rows[0]["interrupted"] == ["00000002-load"]
-    cut = process("--json", "runs", "00000002-load").rows[0]
+    assert gossamer("--json", "status").rows[0]["interrupted"] == ["00000002-load"]
+    cut = gossamer("--json", "runs", "00000002-load").rows[0]
 
-    start, *_, done = process("--json", "load", "crawldb", rows).rows
+    start, *_, done = gossamer("--json", "load", "crawldb", rows).rows
     assert (start["resumed"], start["attempt"], start["now"]) == (True, 2, cut["now"])
     assert (done["event"], done["snapshot"], done["counters"]["rows_written"]) == ("done", 3, 5)
-    assert len(process("--json", "read", "crawldb").rows) == 10
-    assert process("--json", "status").rows[0]["interrupted"] == []
+    assert len(gossamer("--json", "read", "crawldb").rows) == 10
+    assert gossamer("--json", "status").rows[0]["interrupted"] == []
 
 
 def test_ctrl_c_while_a_worker_is_busy(filled: Path, fifo: Path):
@@ -170,10 +170,10 @@ def test_a_reader_that_never_reads(filled: Path, arguments: list[str]):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_job_goes_on_when_its_listener_leaves(filled: Path, rows: Path, process: Gossamer):
+def test_a_job_goes_on_when_its_listener_leaves(filled: Path, rows: Path, gossamer: Gossamer):
     done = pipe("--json", "load", "crawldb", rows, reader="head -1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(process("--json", "read", "crawldb").rows) == 10
+    assert len(gossamer("--json", "read", "crawldb").rows) == 10
 
 
 def test_an_error_is_told_though_the_listener_has_left(filled: Path, rows: Path, tmp_path: Path):
