@@ -93,7 +93,13 @@ class Crawl:
         """Where this crawl's jobs run; started on first use."""
         from gossamer.engine import open_engine
 
-        return self._given_engine or open_engine(self.settings.engine, self.files)
+        try:
+            return self._given_engine or open_engine(self.settings.engine, self.files)
+        except OSError as error:
+            where = self.settings.engine.scratch or tempfile.gettempdir()
+            raise SettingsError(
+                f"engine.scratch: {where}: {error.strerror}; name a directory that can be written"
+            ) from error
 
     @property
     def snapshot(self) -> Snapshot:
@@ -176,7 +182,8 @@ class Crawl:
         if small:
             yield from self.engine.collect(rows).to_batches()
             return
-        with tempfile.TemporaryDirectory(prefix="gossamer-read-") as folder:
+        scratch = self.settings.engine.scratch or None
+        with tempfile.TemporaryDirectory(prefix="gossamer-read-", dir=scratch) as folder:
             files = open_files(folder) if self.engine.name == "embedded" else self.files
             target = Target(files, f"scratch/read-{uuid.uuid4().hex}", rows.schema().to_pyarrow())
             for entry in self.engine.write(rows, target):

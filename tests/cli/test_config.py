@@ -65,3 +65,11 @@ def test_a_plugin_that_does_not_exist(crawl: Path, gossamer: Gossamer):
     error = gossamer("--set", "plugins.load=no_such_plugin", "read", "crawldb", code=11).error
     assert error.startswith("plugin no_such_plugin cannot be loaded (ModuleNotFoundError: ")
     assert error.endswith("fix it or take it out of plugins.load")
+
+
+def test_scratch_files_go_where_the_settings_say(filled: Path, tmp_path: Path, gossamer: Gossamer):
+    error = gossamer("--set", f"engine.scratch={tmp_path}/none", "read", "crawldb", code=3).error
+    assert error == f"engine.scratch: {tmp_path}/none: No such file or directory; name a directory that can be written"
+    (tmp_path / "scratch").mkdir()
+    gossamer("--set", f"engine.scratch={tmp_path}/scratch", "read", "crawldb", "--format", "csv")
+    assert list((tmp_path / "scratch").iterdir()) == [], "nothing is left behind"
