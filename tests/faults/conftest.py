@@ -16,5 +16,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name, tried in TRIED.items():
         kinds = ", ".join(f"{kind} {count}" for kind, count in tried.items())
         terminalreporter.write_line(
-            f"{name}: {sum(tried.values())} ({kinds}); {LEFT[name]} different states left behind"
+            f"{name}: {sum(tried.values())} ({kinds}); {LEFT.get(name, 0)} different states left behind"
         )
