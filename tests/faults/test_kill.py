@@ -54,7 +54,9 @@ class KillingDisk(Disk):
 def test_killed_worker_loses_nothing(engine: Any, tmp_path: Path, fatal: int) -> None:
     healthy = make_crawl(tmp_path, engine, sets=2, count=200)
     before = content(healthy)
-    dying = Crawl(healthy.files.root, engine=engine, files=LocalFiles(healthy.files.root, KillingDisk(fatal)), clock=lambda: NOW)
+    dying = Crawl(
+        healthy.files.root, engine=engine, files=LocalFiles(healthy.files.root, KillingDisk(fatal)), clock=lambda: NOW
+    )
     with pytest.raises(EngineError, match="died"):
         dying.run("compact", table="crawldb")
     assert healthy.snapshot.id == 2
