@@ -2,6 +2,7 @@
 
 from gossamer.plugins import hookspecs
 
+
 @hookspecs.hookimpl
 def gossamer_columns():
     return [Column("price", pa.float64(), "Price found on the page.", Merge.NEWEST, pass_to=("index",))]
