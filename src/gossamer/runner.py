@@ -109,6 +109,7 @@ class Run:
             sum(e.deletes for e in entries),
             segment,
             layout_of(table.schema),
+            self.record.attempt,
         )
         into = self.appended if delta else self.replaced
         into[table.name] = (*into.get(table.name, ()), file_set)

@@ -156,7 +156,7 @@ def test_rolling_back_cures_a_damaged_change_set(filled: Path, gossamer: Gossame
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', "{}"])
 def test_a_damaged_manifest(filled: Path, gossamer: Gossamer, text: str):
-    path = filled / "tables/crawldb/00000001-load/_files.json"
+    path = filled / "tables/crawldb/00000001-load/_files-001.json"
     path.write_text(text)
     before = state(filled)
     error = gossamer("read", "crawldb", code=6).error

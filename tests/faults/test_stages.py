@@ -86,6 +86,8 @@ def test_every_crash_point(
     first, second = rows_file("a.parquet", some_rows(0, 8, 200)), rows_file("b.parquet", some_rows(5, 8, 404))
     third = rows_file("c.parquet", some_rows(2, 5, 503))
 
+    arguments: dict[str, dict[str, Any]] = {"compact": {"table": TABLE}, "migrate": {}, "reshard": {"shards": 1}}
+
     def make(files: Any) -> None:
         crawl = Crawl.init(files.root, shards=2, clock=NOW, files=files, engine=embedded_inline)
         crawl.clock = lambda: NOW
@@ -102,7 +104,7 @@ def test_every_crash_point(
         if stage == "load":
             crawl.load(TABLE, third)
         else:
-            crawl.run(stage, **{"compact": {"table": TABLE}, "migrate": {}, "reshard": {"shards": 1}}[stage])
+            crawl.run(stage, **arguments[stage])
 
     state = partial(content, engine=embedded_inline)
     points = every_crash_point(

@@ -116,7 +116,8 @@ def test_one_stage_at_a_time(tmp_path: Path, embedded_inline: Any) -> None:
 
 def test_a_lost_race_names_the_winner(tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = make_crawl(tmp_path, embedded_inline, sets=1)
-    real, once = snapshots.publish, []
+    real = snapshots.publish
+    once: list[int] = []
 
     def overtaken(files: Any, change: Change, parent: Any) -> Any:
         if not once:
@@ -134,7 +135,8 @@ def test_a_race_over_other_tables_is_rebased(
     tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawl = make_crawl(tmp_path, embedded_inline, sets=2)
-    before, real, once = content(crawl), snapshots.publish, []
+    before, real = content(crawl), snapshots.publish
+    once: list[int] = []
 
     def overtaken(files: Any, change: Change, parent: Any) -> Any:
         if not once:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from gossamer.storage import snapshots
 from gossamer.storage.files import Files
 from gossamer.storage.parquet import Target, write_part
-from gossamer.storage.snapshots import MANIFEST, Change, FileSet, Snapshot
+from gossamer.storage.snapshots import Change, FileSet, Snapshot
 
 AT = "2026-01-01T00:00:00.000Z"
 SCHEMA = pa.schema([pa.field("url_fp", pa.int64(), nullable=False), pa.field("url", pa.string())])
@@ -36,9 +36,8 @@ def write_set(
     written = [write_part(target, [rows(first + 10 * part)], part, 0) for part in range(parts)]
     entries = [entry for entry in written if entry]
     snapshots.write_manifest(files, folder, entries, attempt)
-    return FileSet(
-        folder, 1, sum(e.rows for e in entries), sum(e.bytes for e in entries), len(entries), segment=segment
-    )
+    total, size = sum(e.rows for e in entries), sum(e.bytes for e in entries)
+    return FileSet(folder, 1, total, size, len(entries), segment=segment, attempt=attempt)
 
 
 def change(run: str, stage: str = "load", **what: Any) -> Change:
@@ -83,7 +82,7 @@ def names(files: Files, folder: str) -> list[str]:
 
 def data_files(files: Files) -> list[str]:
     """Data files without their manifests."""
-    return [path for path in names(files, "tables") + names(files, "segments") if not path.endswith(MANIFEST)]
+    return [path for path in names(files, "tables") + names(files, "segments") if "/_files-" not in path]
 
 
 def descriptors() -> int:

@@ -263,11 +263,11 @@ def test_a_manifest_names_the_files_of_the_last_attempt(crawl: Files):
 @pytest.mark.parametrize("damage", [b"", b"[1]", b"{}", b'{"files": [{"path": "x"}]}', b'{"files": 7}'])
 def test_damaged_manifests_are_named(crawl: Files, damage: bytes):
     file_set = write_set(crawl, "crawldb", "a")
-    crawl.replace("tables/crawldb/a/_files.json", damage)
-    with pytest.raises(CorruptError, match=r"_files\.json: "):
+    crawl.replace("tables/crawldb/a/_files-001.json", damage)
+    with pytest.raises(CorruptError, match=r"_files-001\.json: "):
         snapshots.read_manifest(crawl, file_set)
 
 
 def test_a_missing_manifest_is_named(crawl: Files):
-    with pytest.raises(CorruptError, match=r"tables/t/x/_files\.json: .*missing"):
+    with pytest.raises(CorruptError, match=r"tables/t/x/_files-001\.json: .*missing"):
         snapshots.read_manifest(crawl, sets("tables/t/x")[0])

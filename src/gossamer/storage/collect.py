@@ -107,8 +107,8 @@ def _find(files: Files, keep: int, holders: list[leases.Info]) -> tuple[Collecti
 def _named(files: Files, remaining: set[int]) -> set[str]:
     """Every data file the remaining snapshots name (manifests included)."""
     kept = [snapshots.load(files, number) for number in remaining]
-    sets = {s.folder: s for snapshot in kept for of_table in snapshot.tables.values() for s in of_table}
-    named = {f"{folder}/{snapshots.MANIFEST}" for folder in sets}
-    for file_set in sets.values():
+    sets = {s for snapshot in kept for of_table in snapshot.tables.values() for s in of_table}
+    named = {file_set.manifest for file_set in sets}
+    for file_set in sets:
         named |= {entry.path for entry in snapshots.read_manifest(files, file_set)}
     return named

@@ -20,7 +20,7 @@ from gossamer.storage.parquet import FileEntry
 
 FORMAT = 1
 FOLDER = "snapshots"
-MANIFEST = "_files.json"
+MANIFEST = "_files-{attempt:03d}.json"
 NAME = re.compile(r"([0-9]{8,})\.json")
 PUBLISH_TRIES = 100
 
@@ -38,6 +38,12 @@ class FileSet:
     deletes: int = 0
     segment: str | None = None
     layout: str = ""  # fingerprint of the columns; sets of one layout are read in one go
+    attempt: int = 1  # of the run; each has a manifest of its own, so one that should be dead cannot change ours
+
+    @property
+    def manifest(self) -> str:
+        """Where the names of its files are."""
+        return manifest_path(self.folder, self.attempt)
 
 
 @dataclass(frozen=True)
@@ -264,15 +270,20 @@ def rollback(files: Files, number: int, at: str) -> Snapshot:
     return again
 
 
+def manifest_path(folder: str, attempt: int) -> str:
+    """The manifest of what one attempt of a run wrote into a folder."""
+    return f"{folder}/{MANIFEST.format(attempt=attempt)}"
+
+
 def write_manifest(files: Files, folder: str, entries: Iterable[FileEntry], attempt: int) -> None:
-    """Name the files of a set durably; a re-run of the same run replaces what its dead predecessor left."""
+    """Name the files of a set durably."""
     document = {"format": FORMAT, "attempt": attempt, "files": [asdict(entry) for entry in entries]}
-    files.replace(f"{folder}/{MANIFEST}", json.dumps(document, indent=1).encode())
+    files.replace(manifest_path(folder, attempt), json.dumps(document, indent=1).encode())
 
 
 def read_manifest(files: Files, file_set: FileSet) -> list[FileEntry]:
     """The files of a set."""
-    path = f"{file_set.folder}/{MANIFEST}"
+    path = file_set.manifest
     try:
         return [FileEntry(**entry) for entry in read_json(files, path)["files"]]
     except (KeyError, TypeError) as error:
