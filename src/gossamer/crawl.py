@@ -190,6 +190,22 @@ class Crawl:
                 yield from read_batches(files, entry)
                 files.delete(entry.path)
 
+    def verify(self, *tables: str, snapshot: int | None = None) -> Iterator[dict[str, Any]]:
+        """Check every file of these tables, or of all, against its checksum: table, path, bytes and error of each."""
+        from gossamer.storage.parquet import verify
+
+        at = self.snapshot if snapshot is None else snapshots.load(self.files, snapshot)
+        for name in tables:
+            _refuse_unknown(name, self.tables_at(at))
+        for name in tables or sorted(at.tables):
+            for entry in (e for s in at.sets(name) for e in snapshots.read_manifest(self.files, s)):
+                error = ""
+                try:
+                    verify(self.files, entry)
+                except CorruptError as damage:
+                    error = str(damage)
+                yield {"table": name, "path": entry.path, "bytes": entry.bytes, "error": error}
+
     def row_changes(self, name: str, old: int, new: int) -> list[dict[str, Any]]:
         """How many rows of a table were added, removed and changed between two snapshots."""
         from gossamer.tables.diff import changes

@@ -191,9 +191,9 @@ def _carry_out(run: Run, lease: leases.Lease) -> RunRecord:
         run.phase("publish")
         lease.check()
         record.published = snapshots.publish(run.crawl.files, _change(run), run.snapshot).id
-    except GossamerError as error:
-        _close(run, runs.FAILED, str(error))
-        run.tell({"event": "failed", "error": str(error), "exit_code": error.exit_code})
+    except Exception as error:
+        _close(run, runs.FAILED, str(error) or type(error).__name__)
+        run.tell({"event": "failed", "error": str(error), "exit_code": getattr(error, "exit_code", 1)})
         raise
     _close(run, runs.DONE)
     run.tell(

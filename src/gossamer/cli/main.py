@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import config, crawl, snapshots, stages, tables
+from gossamer.cli import config, crawl, snapshots, stages, tables, verify
 from gossamer.cli.context import Options
 from gossamer.errors import GossamerError
 
@@ -65,6 +65,7 @@ crawl.add_to(app)
 stages.add_to(app)
 tables.add_to(app)
 snapshots.add_to(app)
+verify.add_to(app)
 config.add_to(app)
 
 

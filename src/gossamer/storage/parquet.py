@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from xxhash import xxh3_64
 
 from gossamer.errors import CorruptError, GossamerError, StorageError, storage_error
 from gossamer.storage.files import Files, Writer, open_files
@@ -26,6 +27,7 @@ ENTRY_SCHEMA = pa.schema(
         pa.field("rows", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
         pa.field("deletes", pa.int64(), nullable=False),
+        pa.field("checksum", pa.string(), nullable=False),
     ]
 )
 DELETED = "_deleted"  # change sets may carry this column: true takes the key out of the table
@@ -40,6 +42,7 @@ class FileEntry:
     rows: int
     bytes: int
     deletes: int = 0  # rows that take their key out of the table
+    checksum: str = ""  # xxh3-64 of the file's bytes
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class PartWriter:
         self._parquet.close()
         self._sink.drain()
         self._raw.close()
-        return FileEntry(self.path, self.shard, self.rows, self._sink.bytes, self.deletes)
+        return FileEntry(self.path, self.shard, self.rows, self._sink.bytes, self.deletes, self._sink.hash.hexdigest())
 
     def abort(self) -> None:
         """Drop the file; used when something failed before `close`."""
@@ -129,6 +132,7 @@ class _Sink:
         self._writer = writer
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
+        self.hash = xxh3_64()
         self.bytes = 0
         self.dropped = False
 
@@ -144,6 +148,7 @@ class _Sink:
         """Pass on what was gathered."""
         data = b"".join(self._waiting)
         self._waiting, self._waiting_bytes = [], 0
+        self.hash.update(data)
         if data and not self.dropped:
             self._writer.write(data)
 
@@ -242,6 +247,18 @@ def corrupt(path: str, error: Exception) -> CorruptError:
     return CorruptError(
         f"{path}: damaged Parquet file ({reason}); restore it from a copy, or go back with `gossamer snapshots rollback`"
     )
+
+
+def verify(files: Files, entry: FileEntry) -> None:
+    """Raise unless a file's bytes are those that were written; reads them all, at the speed of the disk."""
+    digest, size = xxh3_64(), 0
+    with files.open(entry.path) as stream:
+        while piece := stream.read(BUFFER_BYTES):
+            digest.update(piece)
+            size += len(piece)
+    if size != entry.bytes or (entry.checksum and digest.hexdigest() != entry.checksum):
+        found = f"{size:,} bytes instead of {entry.bytes:,}" if size != entry.bytes else "its checksum is wrong"
+        raise corrupt(files.url(entry.path), ValueError(found))
 
 
 def blame(urls: list[str], error: Exception) -> GossamerError | None:

@@ -43,7 +43,7 @@ def _load(run: Run, spec: Table, paths: list[str], stamps: list[str], scratch: T
     """Files → scratch → the table."""
     run.phase(f"read {len(paths)} files")
     files = run.crawl.files
-    tasks = [LoadTask(number, path, spec, scratch) for number, path in enumerate(paths)]
+    tasks = [LoadTask(number, path, spec, scratch, run.clock.now) for number, path in enumerate(paths)]
     results = run.crawl.engine.run_tasks(tasks, stage_file).to_pylist()
     if [stamp_of(path) for path in paths] != stamps:
         raise UsageError("a file changed while it was read; run the command again when it is complete")

@@ -40,6 +40,7 @@ class LoadTask:
     path: str
     table: Table
     target: Target
+    now: datetime  # the version of rows that name none
 
 
 def staged_schema(table: Table) -> pa.Schema:
@@ -72,15 +73,15 @@ def _good_rows(task: LoadTask, counts: Counter[str]) -> Iterator[pa.RecordBatch]
     for batch in inputs.batches(task.path, types, codes):
         order = np.arange(counts[""], counts[""] + batch.num_rows, dtype=np.int64) + (task.number << 40)
         counts[""] += batch.num_rows
-        rows = to_rows(batch, task.table, task.path)
+        rows = to_rows(batch, task.table, task.path, task.now)
         reasons = rejections(rows, task.table)
         counts.update(reasons.drop_null().to_pylist())
         rows = rows.append_column(ORDER, pa.array(order))
         yield rows.filter(reasons.is_null())
 
 
-def to_rows(batch: pa.RecordBatch, table: Table, path: str) -> pa.RecordBatch:
-    """The batch with the table's columns; keys that follow from others are filled in."""
+def to_rows(batch: pa.RecordBatch, table: Table, path: str, now: datetime) -> pa.RecordBatch:
+    """The batch with the table's columns; keys that follow from others are filled in, and `now` as the version."""
     schema = pa.schema([f.with_nullable(True) for f in staged_schema(table) if f.name != ORDER])
     given: dict[str, pa.Array] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -90,6 +91,8 @@ def to_rows(batch: pa.RecordBatch, table: Table, path: str) -> pa.RecordBatch:
             raise UsageError(f"{path}: {table.name} has no column {name}; see docs/tables.md for what it has")
         given[name] = _cast(column, table, name, path)
     given |= _derived(given, table)
+    if table.version_by and table.version_by not in given:
+        given[table.version_by] = pa.repeat(pa.scalar(now, TIMESTAMP), batch.num_rows)
     columns = [given[f.name] if f.name in given else pa.nulls(batch.num_rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

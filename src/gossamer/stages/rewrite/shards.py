@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from gossamer.engine import local_engine
 from gossamer.storage.files import Files
-from gossamer.storage.parquet import Target, entries_table
-from gossamer.storage.snapshots import FileSet, Snapshot
+from gossamer.storage.parquet import Target, entries_table, verify
+from gossamer.storage.snapshots import FileSet, Snapshot, read_manifest
 from gossamer.tables.read import Group, Source
 from gossamer.tables.spec import Table
 
@@ -35,6 +35,9 @@ class ShardTask:
 
 def rewrite_group(task: ShardTask) -> pa.Table:
     """Write a group's rows to new files; the file entries, and how many rows a separate count expects."""
+    for entry in (entry for s in task.sets for entry in read_manifest(task.files, s)):
+        if task.group.holds(entry.shard):
+            verify(task.files, entry)  # what is damaged must not be written anew as if it were whole
     engine = local_engine(task.memory_mb)
     try:
         source = Source(engine, task.files, task.snapshot, {task.table.name: task.table})
