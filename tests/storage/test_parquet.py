@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from xxhash import xxh3_64_hexdigest
 
 from gossamer.errors import CorruptError, StorageError
 from gossamer.storage import parquet
@@ -26,7 +27,9 @@ def test_rows_come_back_as_they_were(files: Files):
     target = Target(files, "tables/t/run", SCHEMA, attempt=7, metadata={"gossamer.run": "run"})
     entry = write_part(target, [rows(0, 3), rows(3, 0), rows(3, 4)], 2, 5)
     assert entry is not None
-    assert entry == FileEntry("tables/t/run/part-00002-00005-007.parquet", 2, 7, len(files.read(entry.path)), 0)
+    stored_bytes = files.read(entry.path)
+    digest = xxh3_64_hexdigest(stored_bytes)
+    assert entry == FileEntry("tables/t/run/part-00002-00005-007.parquet", 2, 7, len(stored_bytes), 0, digest)
     table = stored(files, entry.path)
     assert table.schema.equals(SCHEMA)
     assert table.schema.metadata[b"gossamer.run"] == b"run"

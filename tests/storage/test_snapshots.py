@@ -11,7 +11,7 @@ from gossamer.errors import ConflictError, CorruptError, CrawlMissing, UsageErro
 from gossamer.storage import snapshots
 from gossamer.storage.files import Files
 from gossamer.storage.snapshots import FileSet
-from tests.storage.building import AT, append, change, contents, names, replace, whole, write_set
+from tests.storage.building import AT, append, change, contents, replace, whole, write_set
 
 
 def sets(folder: str, segment: str | None = None) -> tuple[FileSet, ...]:

@@ -1,4 +1,4 @@
-"""verify: are all files what they were when they were written?"""
+"""verify: whether all files are what they were when they were written."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def verify(
     """Read every file of the crawl and compare its checksum with the one taken when it was written."""
     from gossamer.cli import show
     from gossamer.errors import CorruptError
+    from gossamer.events import harmless
 
     chosen = options(context)
     with chosen.open() as crawl:
@@ -31,7 +32,7 @@ def verify(
         show.print_json_lines(found)
     elif not chosen.quiet:
         for entry in bad:
-            typer.echo(show.harmless(entry["error"]))
+            typer.echo(harmless(entry["error"]))
         size = sum(entry["bytes"] for entry in found)
         typer.echo(
             f"{len(found) - len(bad):,} of {len(found):,} files ({size / 1e6:,.1f} MB) are as they were written."
