@@ -12,6 +12,8 @@ from gossamer.errors import CorruptError
 from gossamer.storage.snapshots import read_manifest
 from tests.stages.crawls import content, make_crawl
 
+ARGUMENTS: dict[str, dict[str, Any]] = {"compact": {"table": "crawldb"}, "reshard": {"shards": 8}}
+
 
 def flip(path: Path, rng: random.Random) -> bytes:
     """Flip one random bit of a file; gives the bytes before."""
@@ -42,8 +44,8 @@ def test_damaged_input_is_not_written_anew(tmp_path: Path, embedded_inline: Any,
     path = Path(crawl.files.url(read_manifest(crawl.files, crawl.snapshot.sets("crawldb")[1])[0].path))
     before = flip(path, random.Random(2))
     with pytest.raises(CorruptError, match="checksum"):
-        crawl.run(stage, **{"compact": {"table": "crawldb"}, "reshard": {"shards": 8}}[stage])
+        crawl.run(stage, **ARGUMENTS[stage])
     assert crawl.snapshot.id == 2
     path.write_bytes(before)
-    crawl.run(stage, **{"compact": {"table": "crawldb"}, "reshard": {"shards": 8}}[stage])
+    crawl.run(stage, **ARGUMENTS[stage])
     assert content(crawl).equals(expected)
