@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gossamer.settings import StorageSettings
 
 MAX_SHARDS = 4096
+TASK_ROWS = 2_000_000  # per task; building its query costs a fraction of a second
 
 
 def compact(run: Run, table: str) -> None:
@@ -48,8 +49,10 @@ def reshard(run: Run, shards: int) -> None:
 def rewrite(run: Run, table: Table, sets: tuple[FileSet, ...], shards: int, segment: str | None = None) -> None:
     """Rewrite file sets as one, every group of shards a task of its own."""
     target = run.target(table, segment=segment, shards=shards)
-    groups = min(shards, run.snapshot.shards) if table.shard_by else 1
-    run.phase(f"rewrite {groups} shards of {table.name}" + (f" in {segment}" if segment else ""))
+    groups = 1
+    if table.shard_by:
+        groups = min(shards, run.snapshot.shards, tasks_for(sum(s.rows for s in sets), run.crawl.engine.workers))
+    run.phase(f"rewrite {table.name} in {groups} tasks" + (f" of {segment}" if segment else ""))
     run.record.inputs[table.name] = [*run.record.inputs.get(table.name, []), *(s.folder for s in sets)]
     memory = worker_memory(run.crawl.settings.engine)
     tasks = [
@@ -61,6 +64,12 @@ def rewrite(run: Run, table: Table, sets: tuple[FileSet, ...], shards: int, segm
     entries = entries_of(results.drop_columns([EXPECTED]))
     run.add(table, target, entries, segment=segment)
     run.count(rows_before=expected, rows_written=sum(entry.rows for entry in entries))
+
+
+def tasks_for(rows: int, workers: int) -> int:
+    """How many groups of shards to make: one per worker at least, more when they would grow large; a power of two."""
+    wanted = max(workers, rows // TASK_ROWS + 1, 1)
+    return 1 << (wanted - 1).bit_length()
 
 
 def outdated(snapshot: Snapshot, tables: dict[str, Table]) -> list[tuple[str, str | None]]:
