@@ -46,7 +46,10 @@ def _spark(master: str, folder: str) -> Iterator[Engine]:
     from gossamer.engine.spark import SparkEngine
 
     os.environ["PYTHONPATH"] = path = f"{ROOT}:{ROOT / 'src'}"
+    quick_start = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # small jobs in young JVMs: compile little
     conf = {
+        "spark.driver.extraJavaOptions": quick_start,
+        "spark.executor.extraJavaOptions": quick_start,
         "spark.executorEnv.PYTHONPATH": path,
         "spark.sql.shuffle.partitions": "4",
         "spark.local.dir": folder,

@@ -145,6 +145,13 @@ class Brittle(Exception):
         super().__init__(f"{reason} ({code})")
 
 
+class Fragile(CorruptError):
+    """One of ours that cannot be unpickled, as a plugin may have."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(f"{reason} ({code})")
+
+
 def fails(task: int, folder: str, how: str) -> pa.Table:
     """Task 2 fails in the given way; each run of a task leaves a mark."""
     mark(folder, f"task-{task}")
@@ -169,6 +176,8 @@ def fail(how: str) -> None:
         raise KeyError("missing\nkey")
     if how == "brittle":
         raise Brittle(7, "broken pipe")
+    if how == "fragile":
+        raise Fragile(8, "torn")
     if how == "sys.exit":
         sys.exit(0)
     if how == "os._exit":
@@ -192,7 +201,8 @@ def another_schema(task: int) -> pa.Table:
 def waits(task: int, folder: str, failing: int = 0) -> pa.Table:
     """Waits for longer than any test does; the failing task only until all have begun."""
     mark(folder, f"pid-{os.getpid()}")
-    while task != failing or len(list(Path(folder).glob("pid-*"))) < 2:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and (task != failing or len(list(Path(folder).glob("pid-*"))) < 2):
         time.sleep(0.05)
     raise CorruptError("enough")
 

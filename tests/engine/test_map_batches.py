@@ -55,6 +55,8 @@ def test_each_filled_partition_is_one_call_and_empty_ones_are_none(engine: Engin
     again = calls_of(engine.collect(trace.filter(ibis._.id >= 0)))
     assert sorted(seen) == sorted(again)
     assert len(list(tmp_path.iterdir())) == len(seen) <= 3  # reading the result twice has not run it twice
+    few = engine.map_batches(rows.filter(rows.id < 2), partial(traced, folder=str(tmp_path)), TRACE, partitions=8)
+    assert len(list(tmp_path.iterdir())) - len(seen) == len(calls_of(engine.collect(few))) <= 2
 
 
 @pytest.mark.parametrize("partitions", [None, 5])

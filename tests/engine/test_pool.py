@@ -8,14 +8,16 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import psutil
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from gossamer.engine.base import Engine
+from gossamer.engine.base import Engine, one_result
 from gossamer.engine.embedded import EmbeddedEngine
 from gossamer.errors import CorruptError, EngineError, StorageError
 from gossamer.storage.local import LocalFiles
@@ -27,11 +29,14 @@ from tests.engine.functions import RANKED, fails, modules, ranked, square, waits
 INT = pa.int64()
 BUSY = """
 import sys
+from dataclasses import replace
 from functools import partial
 from gossamer.engine.embedded import EmbeddedEngine
-from tests.engine.functions import waits
+from tests.engine.functions import square, waits
 if __name__ == "__main__":
-    EmbeddedEngine(workers=2).run_tasks([1, 2], partial(waits, folder=sys.argv[1]))
+    engine = EmbeddedEngine(workers=3)
+    engine.run_tasks([1, 2, 3], square)
+    engine.run_tasks([1, 2], partial(waits, folder=sys.argv[1]))
 """
 
 
@@ -46,12 +51,13 @@ def wait_until(condition: object, seconds: float = 20) -> bool:
 
 
 def busy_process(folder: Path) -> tuple[subprocess.Popen[bytes], list[psutil.Process]]:
-    """A process whose two workers are at work, and its children."""
+    """A process of which two workers are at work and one is idle, and its children."""
     (folder / "busy.py").write_text(BUSY)
     marks = folder / "marks"
     marks.mkdir()
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
-    parent = subprocess.Popen([sys.executable, folder / "busy.py", marks], env=environment)
+    command = [sys.executable, str(folder / "busy.py"), str(marks)]
+    parent = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, start_new_session=True)
     assert wait_until(lambda: len(list(marks.iterdir())) == 2)
     children = psutil.Process(parent.pid).children(recursive=True)
     assert {int(mark.name.split("-")[1]) for mark in marks.iterdir()} <= {child.pid for child in children}
@@ -65,14 +71,17 @@ def gone(processes: list[psutil.Process]) -> bool:
 def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
     parent, children = busy_process(tmp_path)
     parent.kill()
-    parent.wait()
+    parent.communicate()
     assert wait_until(lambda: gone(children), 5)
 
 
 def test_an_interrupt_ends_a_job_and_its_workers(tmp_path: Path) -> None:
+    """Ctrl-C reaches every process of the group; only the parent speaks of it."""
     parent, children = busy_process(tmp_path)
-    parent.send_signal(signal.SIGINT)
-    assert parent.wait(10) != 0
+    os.killpg(parent.pid, signal.SIGINT)
+    told = parent.communicate(timeout=20)[1].decode()
+    assert told.count("Traceback") == 1, told
+    assert told.rstrip().endswith("KeyboardInterrupt")
     assert wait_until(lambda: gone(children), 5)
 
 
@@ -114,12 +123,14 @@ def test_workers_stay_small(embedded: Engine) -> None:
     assert not loaded & {"duckdb", "ibis", "pandas", "pyspark"}
 
 
-def test_scratch_files_go_when_they_are_used_up(embedded: Engine, tmp_path: Path) -> None:
+def test_nothing_is_left_behind(embedded: Engine, tmp_path: Path) -> None:
     rows = embedded.values(table({"id": INT, "k": INT}, [(n, n % 5) for n in range(1000)]))
     embedded.map_batches(rows, partial(ranked, key=("k",)), RANKED, by="k")
     assert not list(tmp_path.rglob("in-*"))  # what the function was given
+    workers = embedded.run_tasks([1, 2, 3], square).column("worker").to_pylist()
     embedded.close()
     assert not list(tmp_path.iterdir())
+    assert not any(psutil.pid_exists(pid) for pid in workers)
 
 
 def test_memory_that_does_not_suffice_is_an_error_with_a_cure(tmp_path: Path) -> None:
@@ -150,6 +161,31 @@ def test_without_workers_everything_happens_here(embedded_inline: Engine, tmp_pa
     assert [(entry.shard, entry.rows) for entry in entries] == [(0, 8), (1, 8), (2, 7), (3, 7)]
     with pytest.raises(StorageError, match="two rows with the same key"):
         embedded_inline.write(embedded_inline.values(pa.concat_tables([rows, rows])), target)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_large_table_without_shards_is_cut_into_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr("gossamer.engine.embedded.FILE_ROWS", 4096)
+    monkeypatch.setattr("gossamer.engine.embedded.BATCH_ROWS", 2048)
+    engine = EmbeddedEngine(workers=workers, scratch=str(tmp_path))
+    target = Target(LocalFiles(str(tmp_path / "t")), "t", pa.schema([("id", INT)]), ("id",), key=("id",))
+    entries = engine.write(engine.values(pa.table({"id": range(9999, -1, -1)})), target)
+    assert [entry.rows for entry in entries] == [4096, 4096, 1808]
+    read = pa.concat_tables([pq.read_table(tmp_path / "t" / entry.path) for entry in entries])
+    assert read.column("id").to_pylist() == list(range(10_000))
+    twice = engine.values(pa.table({"id": [*range(10_000), 4095]}))  # the two rows lie on the border of two files
+    with pytest.raises(StorageError, match=r"two rows with the same key \{'id': 4095\}"):
+        engine.write(twice, replace(target, folder="twice"))
+    engine.close()
+
+
+def test_a_result_too_many_or_too_few_is_an_error() -> None:
+    result = pa.table({"x": [1]})
+    for results in ([result], [result] * 3):
+        with pytest.raises(EngineError, match=f"2 tasks of f gave {len(results)} results"):
+            one_result([1, 2], results, "f")
 
 
 @pytest.mark.parametrize(("how", "error"), [("ours", CorruptError), ("theirs", EngineError), ("sys.exit", EngineError)])

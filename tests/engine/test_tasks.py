@@ -57,11 +57,17 @@ def test_our_errors_keep_their_class(engine: Engine, tmp_path: Path) -> None:
         engine.map_batches(rows, partial(fails_in_map, folder=str(tmp_path), how="ours"), pa.schema([("id", INT)]))
 
 
-@pytest.mark.parametrize(
-    ("how", "reason"),
-    [("theirs", "KeyError: 'missing"), ("brittle", r"Brittle: broken pipe \(7\)"), ("sys.exit", "SystemExit: 0")],
-)
-def test_other_errors_name_the_function(engine: Engine, tmp_path: Path, how: str, reason: str) -> None:
+REASONS = {
+    "theirs": "KeyError: 'missing",
+    "brittle": r"Brittle: broken pipe \(7\)",
+    "fragile": r"Fragile: torn \(8\)",
+    "sys.exit": "SystemExit: 0",
+}
+
+
+@pytest.mark.parametrize("how", REASONS)
+def test_other_errors_name_the_function(engine: Engine, tmp_path: Path, how: str) -> None:
+    reason = REASONS[how]
     with pytest.raises(EngineError, match=rf"tests\.engine\.functions\.fails failed: {reason}") as caught:
         engine.run_tasks([1, 2, 3], partial(fails, folder=str(tmp_path), how=how))
     assert "\n" not in str(caught.value)
