@@ -53,6 +53,7 @@ class Crawl:
         self._given_engine = engine
         self._reporter = reporter or Silent()
         self._failing: set[str] = set()  # plugins whose failure was told
+        self._verified: set[str] = set()
         with suppress(CorruptError):  # whoever reads it is told; a rollback must still be possible
             snapshots.latest(self.files)
         self.origins = load_settings(_settings_text(self.files), self.files.url(FILE), sets=sets)
@@ -75,6 +76,11 @@ class Crawl:
     def settings(self) -> Settings:
         """The settings in force."""
         return self.origins.settings
+
+    @property
+    def verified(self) -> set[str] | None:
+        """Files whose checksums were compared, if that is wanted."""
+        return self._verified if self.settings.storage.verify_reads else None
 
     @property
     def origin(self) -> dict[str, str]:
@@ -142,7 +148,7 @@ class Crawl:
         from gossamer.tables.read import Source
 
         at = self.snapshot if snapshot is None else snapshots.load(self.files, snapshot)
-        return Source(self.engine, self.files, at, self.tables_at(at))
+        return Source(self.engine, self.files, at, self.tables_at(at), self.verified)
 
     def table(self, name: str, *, segment: str | None = None, snapshot: int | None = None) -> ir.Table:
         """A table of the crawl as an Ibis table."""

@@ -30,7 +30,7 @@ STAGES: dict[str, Stage] = {
     for stage in (
         Stage(
             "load",
-            "Add rows from Parquet, CSV or JSON files to a table.",
+            "Add rows from Parquet, CSV or JSON files to a table; one that takes no change sets is replaced.",
             reads=(),
             writes=ANY,
             balance="rows_read = rows_written + rejected + duplicates",

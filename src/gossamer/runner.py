@@ -7,6 +7,8 @@ is still the latest and its arguments are the same; a run that was killed after 
 from __future__ import annotations
 
 import importlib
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from gossamer.crawl import Crawl
     from gossamer.events import Event
 
+SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a folder name and part of a run's
 LOOK_BACK = 20  # snapshots searched for a run that was killed just after publishing
 
 
@@ -53,7 +56,7 @@ class Run:
     @property
     def source(self) -> Source:
         """The crawl as it was when the run began."""
-        return Source(self.crawl.engine, self.crawl.files, self.snapshot, self.tables)
+        return Source(self.crawl.engine, self.crawl.files, self.snapshot, self.tables, self.crawl.verified)
 
     def table(self, name: str, *, segment: str | None = None) -> ir.Table:
         """An input table; only those the map names may be read."""
@@ -139,6 +142,10 @@ class Run:
 
 def run_stage(crawl: Crawl, name: str, arguments: dict[str, Any], segment: str | None = None) -> RunRecord:
     """Run one stage to its end and return its record."""
+    if name not in STAGES:
+        raise UsageError(f"there is no stage {name}; choose from {', '.join(STAGES)}")
+    if segment is not None and not SEGMENT.fullmatch(segment):
+        raise UsageError(f"segment {segment!r}: use letters, digits, dots and dashes, beginning with a letter or digit")
     stage = STAGES[name]
     title = f"{name}-{segment}" if segment else name
     lease = leases.acquire(crawl.files, title, {"stage": name, "segment": segment})
@@ -249,8 +256,7 @@ def check_balance(stage: Stage, counters: dict[str, int]) -> None:
 
 def _published_before(crawl: Crawl, stage: Stage, arguments: dict[str, Any], segment: str | None) -> RunRecord | None:
     """A run of this very command that published but was stopped before it could say so; its record is closed now."""
-    for number in reversed(snapshots.numbers(crawl.files)[-LOOK_BACK:]):
-        snapshot = snapshots.load(crawl.files, number)
+    for snapshot in _history(crawl):
         if snapshot.stage != stage.name:
             continue
         record = runs.load(crawl.files, snapshot.run)
@@ -258,10 +264,23 @@ def _published_before(crawl: Crawl, stage: Stage, arguments: dict[str, Any], seg
             continue
         if record.published is None and record.arguments == arguments:
             crawl.files.settle(snapshots.FOLDER)
-            record.state, record.published, record.error = runs.DONE, number, ""
+            record.state, record.published, record.error = runs.DONE, snapshot.id, ""
             record.counters = snapshot.counters
             record.ended = format_time(Clock.system().now)
             runs.save(crawl.files, record)
             return record
         return None
     return None
+
+
+def _history(crawl: Crawl) -> Iterator[Snapshot]:
+    """The latest snapshots whose content still holds, newest first; what was rolled back is passed over."""
+    known = set(snapshots.numbers(crawl.files))
+    number: int | None = max(known)
+    for _ in range(LOOK_BACK):
+        if number is None or number not in known:
+            return
+        snapshot = snapshots.load(crawl.files, number)
+        if snapshot.restores is None:
+            yield snapshot
+        number = snapshot.parent if snapshot.restores is None else snapshot.restores

@@ -18,12 +18,12 @@ from gossamer.errors import SettingsError
 
 FILE = "gossamer.toml"
 PREFIX = "GOSSAMER_"
-OUTSIDE = {"GOSSAMER_CRAWL"}  # read by the command line, not a setting
+OUTSIDE = {"GOSSAMER_CRAWL", "GOSSAMER_DEBUG"}  # read by the command line, not a setting
 
 
-def setting(default: Any, doc: str, least: float | None = None) -> Any:
-    """A field with its default, its prose and, for numbers, the least value that makes sense."""
-    known = {"doc": doc, "least": least}
+def setting(default: Any, doc: str, least: float | None = None, most: float | None = None) -> Any:
+    """A field with its default, its prose and, for numbers, the least and the most that make sense."""
+    known = {"doc": doc, "least": least, "most": most}
     if isinstance(default, dict | list):
         return field(default_factory=lambda: type(default)(default), metadata=known)
     return field(default=default, metadata=known)
@@ -37,7 +37,7 @@ class EngineSettings:
     workers: int = setting(
         -1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process.", least=-1
     )
-    memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.", least=64)
+    memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.", least=64, most=1 << 30)
     scratch: str = setting("", "Directory for temporary files of the embedded engine; empty: the system's.")
     spark_master: str = setting("local[*]", "Spark master URL.")
     spark_conf: dict[str, str] = setting({}, "Further Spark properties, such as `spark.executor.memory`.")
@@ -54,6 +54,10 @@ class StorageSettings:
         0.2, "Compact a keyed table when its change sets hold this share of its base's rows.", least=0
     )
     compact_sets: int = setting(8, "… or when it has this many change sets.", least=1)
+    verify_reads: bool = setting(
+        False,
+        "Compare the checksum of every file before its first use; rewriting tables and `gossamer verify` always do.",
+    )
 
 
 @dataclass(frozen=True)
@@ -214,20 +218,22 @@ def _checked(key: str, value: Any, where: str) -> Any:
         choices = " or ".join(toml_value(choice) for choice in get_args(kind) if isinstance(choice, str))
         cure = f"choose {choices}" if choices else f"the default is {toml_value(value_of(Settings(), key))}"
         raise SettingsError(f"{where}: {key} = {value!r} does not fit: {reason}; {cure}") from error
-    least = _least(key)
+    least, most = _limits(key)
     if least is not None and not fitting >= least:
         raise SettingsError(f"{where}: {key} = {value!r} is too small; it must be at least {least}")
+    if most is not None and not fitting <= most:
+        raise SettingsError(f"{where}: {key} = {value!r} is too large; it must be at most {most}")
     return fitting
 
 
-def _least(key: str) -> float | None:
-    """The smallest value a setting may have, if it is a number."""
+def _limits(key: str) -> tuple[float | None, float | None]:
+    """The smallest and the largest value a setting may have, if it is a number."""
     *sections, name = key.split(".")
     kind: Any = Settings
     for section in sections:
         kind = get_type_hints(kind)[section]
-    least: float | None = next(f.metadata["least"] for f in fields(kind) if f.name == name)
-    return least
+    known = next(f.metadata for f in fields(kind) if f.name == name)
+    return known["least"], known["most"]
 
 
 def _build(kind: type, prefix: str, values: Mapping[str, Any]) -> Any:

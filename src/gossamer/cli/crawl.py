@@ -40,8 +40,9 @@ def init(
 
 
 def status(context: typer.Context) -> None:
-    """Show tables, segments, running jobs and the last runs."""
+    """Show tables, segments, running and interrupted jobs."""
     from gossamer.cli import show
+    from gossamer.events import harmless
 
     chosen = options(context)
     with chosen.open() as crawl:
@@ -68,7 +69,7 @@ def status(context: typer.Context) -> None:
     else:
         typer.echo("No tables yet.")
     for name, stages in facts["segments"].items():
-        typer.echo(f"segment {name}: {' → '.join(stages)}")
+        typer.echo(f"segment {harmless(name)}: {' → '.join(stages)}")
     for holder in facts["running"]:
         typer.echo(f"running: {holder['name']} (process {holder['pid']} on {holder['host']} since {holder['since']})")
     for run in facts["interrupted"]:

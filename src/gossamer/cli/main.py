@@ -98,6 +98,11 @@ def run() -> int:
         if isinstance(end.__context__, BrokenPipeError):  # typer gives 1, as if something had failed
             return _unheard()
         raise
+    except Exception as error:
+        if os.environ.get("GOSSAMER_DEBUG"):
+            raise
+        told = f"unexpected {type(error).__name__}: {error}; please report this with what GOSSAMER_DEBUG=1 shows"
+        return _failed(told, 1)
     if code == INTERRUPTED:
         sys.stderr.write("gossamer: interrupted; run the same command again to go on\n")
     return code

@@ -9,8 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import queue
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -36,6 +34,7 @@ from gossamer.engine.base import (
 )
 from gossamer.engine.calls import one_table, title
 from gossamer.engine.pool import Pool
+from gossamer.engine.scratch import Scratch
 from gossamer.engine.worker import SHARD, Piece, by_shard, conformed, map_spool, unique, write_pieces
 from gossamer.errors import EngineError, GossamerError, StorageError, storage_error
 from gossamer.storage.disk import Disk
@@ -69,12 +68,12 @@ class EmbeddedEngine:
     ) -> None:
         cores = os.cpu_count() or 1
         self.workers = cores if workers is None else workers
-        self._folder = tempfile.mkdtemp(prefix="gossamer-", dir=scratch)
-        self._scratch = LocalFiles(self._folder, Unsynced())
+        self._folder = Scratch(scratch)
+        self._scratch = LocalFiles(self._folder.path, Unsynced())
         self._ibis = ibis.duckdb.connect(
             threads=threads or cores,
             memory_limit=f"{memory_mb}MB",
-            temp_directory=f"{self._folder}/spill",
+            temp_directory=f"{self._folder.path}/spill",
             preserve_insertion_order=False,
         )
         self._duckdb: duckdb.DuckDBPyConnection = self._ibis.con
@@ -148,7 +147,7 @@ class EmbeddedEngine:
     def close(self) -> None:
         self._pool.close()
         self._duckdb.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     def _write_side_by_side(self, target: Target, pieces: Iterator[Piece]) -> list[FileEntry]:
         """Write each run of pieces as one file, several files at a time."""
@@ -237,9 +236,13 @@ class EmbeddedEngine:
         reason = " ".join(str(error).split())[:400]
         if "Out of Memory" in reason:
             details = reason.split(" Possible solutions")[0]
-            return EngineError(f"{details}; raise engine.memory_mb, and see that {self._folder} has space to spill to")
+            return EngineError(
+                f"{details}; raise engine.memory_mb, and see that {self._folder.path} has space to spill to"
+            )
         if "No space left on device" in reason:
-            return StorageError(f"{self._folder}: the disk is full; free some space and run the same command again")
+            return StorageError(
+                f"{self._folder.path}: the disk is full; free some space and run the same command again"
+            )
         return blame(list(files), error) or EngineError(f"query failed: {reason}")
 
     def _mount_s3(self) -> None:

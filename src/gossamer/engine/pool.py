@@ -50,8 +50,9 @@ class Pool:
         except BrokenProcessPool as error:
             self._kill()
             raise EngineError(
-                f"a worker process died while running {name} (killed, or out of memory); nothing was published: "
-                "lower engine.workers or give the machine more memory, then run the same command again"
+                f"a worker process died while running {name} (killed or out of memory, or your script lacks "
+                "`if __name__ == '__main__':`); nothing was published: lower engine.workers or give the machine more "
+                "memory, then run the same command again"
             ) from error
         except BaseException:  # an interrupt too
             self._kill()

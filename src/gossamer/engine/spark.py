@@ -11,9 +11,7 @@ import itertools
 import os
 import pickle
 import re
-import shutil
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,6 +40,7 @@ from gossamer.engine.base import (
 )
 from gossamer.engine.calls import accept, title
 from gossamer.engine.executor import ERROR, RESULT_SCHEMA, map_partition, run_task, write_partition
+from gossamer.engine.scratch import Scratch
 from gossamer.engine.worker import SHARD, conformed, write_shards
 from gossamer.errors import EngineError, GossamerError
 from gossamer.storage.files import Files, open_files
@@ -92,8 +91,8 @@ class SparkEngine:
         self._borrowed = SparkSession.getActiveSession() is not None
         self._spark = start_session(master, conf or {})
         self._ibis = ibis.pyspark.connect(self._spark)
-        self._temporary = None if scratch else tempfile.mkdtemp(prefix="gossamer-")
-        self._scratch: Files = scratch or LocalFiles(str(self._temporary))
+        self._temporary = None if scratch else Scratch()
+        self._scratch: Files = scratch or LocalFiles(self._temporary.path if self._temporary else "")
         self._folder = f"scratch/{uuid.uuid4().hex}"
         self._names = itertools.count()
         self._files: dict[str, Sequence[str]] = {}  # behind each table read, to blame a damaged one
@@ -177,7 +176,7 @@ class SparkEngine:
             with suppress(Py4JError, ConnectionError):  # it has died before
                 self._spark.stop()
         if self._temporary:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary.remove()
 
     def _frame(self, table: ir.Table) -> DataFrame:
         return self._spark.sql(self._ibis.compile(table))

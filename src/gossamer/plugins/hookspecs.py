@@ -1,6 +1,9 @@
 """Every hook, on one page. A plugin is a module or object with functions of these names marked by `@hookimpl`.
 
+import pyarrow as pa
+
 from gossamer.plugins import hookspecs
+from gossamer.tables import Column, Merge
 
 
 @hookspecs.hookimpl

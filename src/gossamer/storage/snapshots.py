@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from gossamer.errors import ConflictError, CorruptError, CrawlMissing, UsageError, VersionError
 from gossamer.storage import leases
 from gossamer.storage.files import Exists, Files, Missing, read_json
@@ -61,6 +63,7 @@ class Snapshot:
     columns: list[dict[str, Any]] = field(default_factory=list)  # plugin columns that files hold
     counters: dict[str, int] = field(default_factory=dict)
     note: str = ""
+    restores: int | None = None  # a rollback: the snapshot whose content this is
 
     def sets(self, table: str, segment: str | None = None) -> tuple[FileSet, ...]:
         """File sets of a table, in the order they were published."""
@@ -131,10 +134,14 @@ def _load(files: Files, number: int) -> Snapshot:
             raise VersionError(
                 f"{files.root}: snapshot {number} was written by a newer Gossamer; upgrade with `pip install -U gossamer`"
             )
-        tables = {t: tuple(FileSet(**s) for s in sets) for t, sets in document.pop("tables").items()}
-        segments = {name: tuple(stages) for name, stages in document.pop("segments").items()}
-        return Snapshot(tables=tables, segments=segments, **document)
-    except (KeyError, TypeError, AttributeError) as error:
+        missing = [name for name in ("tables", "segments") if name not in document]
+        if missing:
+            raise KeyError(missing[0])
+        snapshot = msgspec.convert(document, Snapshot)
+        if snapshot.id != number:
+            raise KeyError(f"its id is {snapshot.id}")
+        return snapshot
+    except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         raise CorruptError(
             f"{files.url(path_of(number))}: not a snapshot ({error}); restore it or roll back"
         ) from error
@@ -259,6 +266,7 @@ def rollback(files: Files, number: int, at: str) -> Snapshot:
             at=at,
             counters={},
             note=f"back to snapshot {number}",
+            restores=number,
         )
         files.create(path_of(again.id), encode(again))
     except Exists:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from xxhash import xxh3_64_hexdigest
 
 from gossamer.errors import VersionError
-from gossamer.storage.parquet import DELETED, FileEntry, corrupt
+from gossamer.storage.parquet import DELETED, FileEntry, corrupt, verify
 from gossamer.storage.snapshots import FileSet, Snapshot, read_manifest
 from gossamer.tables.merge import merge
 from gossamer.tables.spec import Kind, Table
@@ -44,6 +44,7 @@ class Source:
     files: Files
     snapshot: Snapshot
     tables: dict[str, Table]
+    verified: set[str] | None = None  # files whose checksums were compared; None: they are taken on trust
 
     def table(self, name: str, *, segment: str | None = None, keys: tuple[str, str | None] | None = None) -> ir.Table:
         """Rows of a table; `keys` limits it to a range of its leading order column before anything is merged."""
@@ -78,10 +79,20 @@ class Source:
             entries = [entry for s in same for entry in read_manifest(self.files, s)]
             if group is not None:
                 entries = [entry for entry in entries if group.holds(entry.shard)]
+            self._verify(entries)
             if entries:
                 rows = self._migrated(table, entries, same[0])
                 parts.append(_in_range(rows, table.order[0], keys) if keys else rows)
         return parts
+
+    def _verify(self, entries: list[FileEntry]) -> None:
+        """Compare checksums, once per file, where that is wanted."""
+        if self.verified is None:
+            return
+        for entry in entries:
+            if entry.path not in self.verified:
+                verify(self.files, entry)
+                self.verified.add(entry.path)
 
     def _migrated(self, table: Table, entries: list[FileEntry], like: FileSet) -> ir.Table:
         if like.version > table.version:

@@ -7,6 +7,7 @@ empty for the first million lines may still hold numbers later, and a name that 
 from __future__ import annotations
 
 import io
+import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def stamp_of(path: str) -> str:
         known = Path(path).stat()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; check the path") from error
+    if not stat.S_ISREG(known.st_mode):
+        raise UsageError(f"{path}: not a regular file; give the name of one")
     format_of(path)
     return f"{known.st_size} {known.st_mtime_ns}"
 
@@ -65,7 +68,8 @@ def _csv(path: str, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
     convert = csv.ConvertOptions(
         column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
-    with csv.open_csv(path, convert_options=convert) as reader:
+    parse = csv.ParseOptions(newlines_in_values=True)
+    with csv.open_csv(path, parse_options=parse, convert_options=convert) as reader:
         yield from reader
 
 

@@ -43,7 +43,9 @@ def _load(run: Run, spec: Table, paths: list[str], stamps: list[str], scratch: T
     """Files → scratch → the table."""
     run.phase(f"read {len(paths)} files")
     files = run.crawl.files
-    tasks = [LoadTask(number, path, spec, scratch, run.clock.now) for number, path in enumerate(paths)]
+    tasks = [
+        LoadTask(number, path, spec, scratch, run.clock.now, run.record.segment) for number, path in enumerate(paths)
+    ]
     results = run.crawl.engine.run_tasks(tasks, stage_file).to_pylist()
     if [stamp_of(path) for path in paths] != stamps:
         raise UsageError("a file changed while it was read; run the command again when it is complete")
@@ -54,19 +56,26 @@ def _load(run: Run, spec: Table, paths: list[str], stamps: list[str], scratch: T
             run.count(rejected=count)
     rows = run.crawl.engine.read([files.url(r["path"]) for r in results if r["path"]], scratch.schema)
     run.phase(f"write {spec.name}")
-    chosen = _last_of_each_key(run, rows, spec.key) if spec.key else rows
+    distinct = _distinct(run, rows, spec.key)
+    staged = sum(r["rows"] for r in results)
+    if run.record.counters["rows_read"] and not staged:
+        reasons = ", ".join(f"{reason}: {count:,}" for reason, count in run.record.drops.items())
+        raise UsageError(f"none of the rows can be taken ({reasons}); nothing was changed")
+    chosen = _last_of_each_key(rows, spec.key) if distinct < staged else rows
     deletes = any(r["deletes"] for r in results)
     keyed = spec.kind is Kind.KEYED
     written = run.write(spec.name, chosen.drop(ORDER), segment=run.record.segment, delta=keyed, deletes=deletes)
-    staged = sum(r["rows"] for r in results)
-    run.count(rows_written=written, duplicates=staged - written)
-    run.drop("same key later in the input", staged - written)
+    run.count(rows_written=written, duplicates=staged - distinct)
+    run.drop("same key later in the input", staged - distinct)
 
 
-def _last_of_each_key(run: Run, rows: ir.Table, key: tuple[str, ...]) -> ir.Table:
-    """The rows without those whose key comes again later; sorting wide rows is spared when there are none."""
-    counts = rows.group_by(*key).aggregate(n=rows.count())
-    if run.crawl.engine.collect(counts.filter(counts.n > 1).limit(1)).num_rows == 0:
-        return rows
+def _distinct(run: Run, rows: ir.Table, key: tuple[str, ...]) -> int:
+    """How many keys there are, counted apart from what is written, so that the balance means something."""
+    keys = rows.select(*key).distinct()
+    return int(run.crawl.engine.collect(keys.aggregate(n=keys.count())).column("n")[0].as_py())
+
+
+def _last_of_each_key(rows: ir.Table, key: tuple[str, ...]) -> ir.Table:
+    """The rows without those whose key comes again later."""
     numbered = rows.mutate(_nth=ibis.row_number().over(group_by=list(key), order_by=ibis.desc(ORDER)))
     return numbered.filter(numbered["_nth"] == 0).drop("_nth")

@@ -41,6 +41,7 @@ class LoadTask:
     table: Table
     target: Target
     now: datetime  # the version of rows that name none
+    segment: str | None = None
 
 
 def staged_schema(table: Table) -> pa.Schema:
@@ -73,14 +74,16 @@ def _good_rows(task: LoadTask, counts: Counter[str]) -> Iterator[pa.RecordBatch]
     for batch in inputs.batches(task.path, types, codes):
         order = np.arange(counts[""], counts[""] + batch.num_rows, dtype=np.int64) + (task.number << 40)
         counts[""] += batch.num_rows
-        rows = to_rows(batch, task.table, task.path, task.now)
-        reasons = rejections(rows, task.table)
+        rows = to_rows(batch, task.table, task.path, task.now, task.segment)
+        reasons = rejections(rows, task.table, task.segment)
         counts.update(reasons.drop_null().to_pylist())
         rows = rows.append_column(ORDER, pa.array(order))
         yield rows.filter(reasons.is_null())
 
 
-def to_rows(batch: pa.RecordBatch, table: Table, path: str, now: datetime) -> pa.RecordBatch:
+def to_rows(
+    batch: pa.RecordBatch, table: Table, path: str, now: datetime, segment: str | None = None
+) -> pa.RecordBatch:
     """The batch with the table's columns; keys that follow from others are filled in, and `now` as the version."""
     schema = pa.schema([f.with_nullable(True) for f in staged_schema(table) if f.name != ORDER])
     given: dict[str, pa.Array] = {}
@@ -93,6 +96,8 @@ def to_rows(batch: pa.RecordBatch, table: Table, path: str, now: datetime) -> pa
     given |= _derived(given, table)
     if table.version_by and table.version_by not in given:
         given[table.version_by] = pa.repeat(pa.scalar(now, TIMESTAMP), batch.num_rows)
+    if table.kind is Kind.SEGMENT and "segment" in table.names and "segment" not in given:
+        given["segment"] = pa.repeat(pa.scalar(segment, pa.string()), batch.num_rows)
     columns = [given[f.name] if f.name in given else pa.nulls(batch.num_rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -123,9 +128,12 @@ def _derived(given: dict[str, pa.Array], table: Table) -> dict[str, pa.Array]:
     return filled
 
 
-def rejections(rows: pa.RecordBatch, table: Table) -> pa.Array:
+def rejections(rows: pa.RecordBatch, table: Table, segment: str | None = None) -> pa.Array:
     """Why each row cannot be taken, or NULL."""
     reasons = pa.nulls(rows.num_rows, pa.string())
+    if segment is not None and "segment" in table.names:
+        other = pc.not_equal(rows.column("segment"), segment).fill_null(False)
+        reasons = pc.if_else(other, "another segment's row", reasons)
     for column in table.columns:
         values = rows.column(column.name)
         if not column.nullable:

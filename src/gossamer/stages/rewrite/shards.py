@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gossamer.engine import local_engine
+from gossamer.errors import BalanceError
 from gossamer.storage.files import Files
 from gossamer.storage.parquet import Target, entries_table, verify
 from gossamer.storage.snapshots import FileSet, Snapshot, read_manifest
@@ -46,5 +47,7 @@ def rewrite_group(task: ShardTask) -> pa.Table:
         entries = entries_table(engine.write(source.rows(task.table, task.sets, group=task.group), task.target))
     finally:
         engine.close()
+    if expected and not entries.num_rows:
+        raise BalanceError(f"{task.table.name}: {expected:,} rows to write and none written; please report this")
     counts = [expected] + [0] * (entries.num_rows - 1)
     return entries.append_column(pa.field(EXPECTED, pa.int64()), pa.array(counts[: entries.num_rows], pa.int64()))
