@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,12 +18,14 @@ import pytest
 
 from gossamer.engine.base import Engine, one_result
 from gossamer.engine.embedded import EmbeddedEngine
+from gossamer.engine.scratch import Scratch
 from gossamer.errors import CorruptError, EngineError, StorageError
 from gossamer.storage.local import LocalFiles
 from gossamer.storage.parquet import Target
 from tests.conftest import ROOT
 from tests.engine.data import same, table
 from tests.engine.functions import RANKED, fails, modules, ranked, square, waits
+from tests.engine.processes import gone, wait_until
 
 INT = pa.int64()
 BUSY = """
@@ -40,16 +41,6 @@ if __name__ == "__main__":
 """
 
 
-def wait_until(condition: object, seconds: float = 20) -> bool:
-    """Whether it comes true in time."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():  # type: ignore[operator]
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def busy_process(folder: Path) -> tuple[subprocess.Popen[bytes], list[psutil.Process]]:
     """A process of which two workers are at work and one is idle, and its children."""
     (folder / "busy.py").write_text(BUSY)
@@ -62,10 +53,6 @@ def busy_process(folder: Path) -> tuple[subprocess.Popen[bytes], list[psutil.Pro
     children = psutil.Process(parent.pid).children(recursive=True)
     assert {int(mark.name.split("-")[1]) for mark in marks.iterdir()} <= {child.pid for child in children}
     return parent, children
-
-
-def gone(processes: list[psutil.Process]) -> bool:
-    return all(not p.is_running() or p.status() == psutil.STATUS_ZOMBIE for p in processes)
 
 
 def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
@@ -131,6 +118,25 @@ def test_nothing_is_left_behind(embedded: Engine, tmp_path: Path) -> None:
     embedded.close()
     assert not list(tmp_path.iterdir())
     assert not any(psutil.pid_exists(pid) for pid in workers)
+
+
+def test_scratch_of_the_dead_is_removed_and_that_of_the_living_is_not(tmp_path: Path) -> None:
+    script = (
+        f"import time; from gossamer.engine.scratch import Scratch; print(Scratch({str(tmp_path)!r}).path, flush=True)"
+    )
+    (tmp_path / "gossamer-notes").mkdir()  # somebody's own
+    command = [sys.executable, "-c", f"{script}; time.sleep(60)"]
+    other = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    )
+    theirs = Path(str(other.stdout and other.stdout.readline().strip()))
+    ours = Scratch(str(tmp_path))
+    assert theirs.is_dir()
+    other.kill()
+    other.communicate()
+    Scratch(str(tmp_path)).remove()
+    assert sorted(tmp_path.iterdir()) == sorted([Path(ours.path), tmp_path / "gossamer-notes"])
+    ours.remove()
 
 
 def test_memory_that_does_not_suffice_is_an_error_with_a_cure(tmp_path: Path) -> None:
