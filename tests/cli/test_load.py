@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gossamer.errors import UsageError
 from gossamer.urls.keys import fingerprint
 from tests.cli.conftest import Gossamer, Result, page, state, write_lines
+from tests.stages.crawls import make_crawl
 
 ROWS = [page(number) for number in range(3)]
 
@@ -238,3 +240,26 @@ def test_events_for_programs(crawl: Path, tmp_path: Path, gossamer: Gossamer):
 def test_quiet_is_quiet(crawl: Path, tmp_path: Path, gossamer: Gossamer):
     result = gossamer("-q", "load", "crawldb", write_lines(tmp_path / "a.jsonl", *ROWS))
     assert (result.out, result.err) == ("", "")
+
+
+def test_a_file_without_a_good_row_changes_nothing(tmp_path: Path, embedded_inline: Any) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=1, count=5)
+    (tmp_path / "bad.csv").write_text("url,inlinks\n,1\n,2\n")
+    with pytest.raises(UsageError, match="none of the rows can be taken"):
+        crawl.load("crawldb", str(tmp_path / "bad.csv"))
+    assert crawl.snapshot.id == 1
+
+
+def test_rows_of_a_segment_know_it(tmp_path: Path, embedded_inline: Any) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=0)
+    (tmp_path / "f.csv").write_text("url,domain,outcome\nhttps://a.example/,a.example,success\n")
+    crawl.load("fetch", str(tmp_path / "f.csv"), segment="r000001-1")
+    assert crawl.table("fetch", segment="r000001-1").segment.execute().tolist() == ["r000001-1"]
+
+
+def test_long_texts_with_line_ends(tmp_path: Path, embedded_inline: Any) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=0)
+    via = ("line\n" * 400).strip()
+    rows = "".join(f'https://a.example/{n},a.example,"{via}"\n' for n in range(2000))
+    (tmp_path / "long.csv").write_text(f"url,domain,via\n{rows}")
+    assert crawl.load("crawldb", str(tmp_path / "long.csv")).counters["rows_written"] == 2000

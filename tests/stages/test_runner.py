@@ -10,7 +10,8 @@ import pytest
 
 from gossamer import runner
 from gossamer.clock import Clock
-from gossamer.errors import BalanceError, ConflictError, UsageError
+from gossamer.crawl import Crawl
+from gossamer.errors import BalanceError, ConflictError, CorruptError, UsageError
 from gossamer.pipeline import STAGES
 from gossamer.storage import leases, runs, snapshots
 from gossamer.storage.snapshots import Change, FileSet
@@ -172,3 +173,63 @@ def runs_time(clock: Clock) -> str:
 
 def _die(*_: Any, **__: Any) -> Any:
     raise Died
+
+
+@pytest.mark.parametrize("segment", ["", ".", "..", "a/b", "../../evil", "x\ny", "-x", "a" * 101])
+def test_odd_names_of_segments_are_refused(tmp_path: Path, embedded_inline: Any, segment: str) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=1, count=5)
+    with pytest.raises(UsageError, match="segment"):
+        crawl.run("migrate", segment=segment)
+    assert crawl.snapshot.id == 1
+
+
+def test_a_run_that_was_rolled_back_is_run_again(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=1)
+    path = write_rows(tmp_path / "more.parquet", url_rows(20, seed=9))
+    with monkeypatch.context() as dying:
+        dying.setattr(runner, "_close", _die)
+        with pytest.raises(Died):
+            crawl.load("crawldb", path)
+    after = content(crawl)
+    snapshots.rollback(crawl.files, 1, "2026-03-01T12:00:00.000Z")
+    assert not content(crawl).equals(after)
+    crawl.load("crawldb", path)
+    assert content(crawl).equals(after)
+
+
+def test_a_rollback_to_the_unfinished_run_finds_it_done(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=1)
+    path = write_rows(tmp_path / "more.parquet", url_rows(20, seed=9))
+    with monkeypatch.context() as dying:
+        dying.setattr(runner, "_close", _die)
+        with pytest.raises(Died):
+            crawl.load("crawldb", path)
+    snapshots.rollback(crawl.files, 2, "2026-03-01T12:00:00.000Z")
+    assert crawl.load("crawldb", path).published == 2
+    assert crawl.snapshot.id == 3
+
+
+def test_rows_lost_by_the_engine_are_noticed(
+    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=1)
+    real = embedded_inline.write
+    monkeypatch.setattr(embedded_inline, "write", lambda rows, target: real(rows, target)[1:])
+    with pytest.raises(BalanceError):
+        crawl.load("crawldb", write_rows(tmp_path / "more.parquet", url_rows(50, seed=9)))
+    assert crawl.snapshot.id == 1
+
+
+def test_verified_reads_find_a_flipped_bit(tmp_path: Path, embedded_inline: Any) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=1)
+    path = Path(crawl.files.url(snapshots.read_manifest(crawl.files, crawl.snapshot.sets("crawldb")[0])[0].path))
+    damaged = bytearray(path.read_bytes())
+    damaged[200] ^= 1
+    path.write_bytes(damaged)
+    careful = Crawl(crawl.files.root, engine=embedded_inline, sets=["storage.verify_reads=true"])
+    with pytest.raises(CorruptError, match="checksum"):
+        careful.table("crawldb")
