@@ -85,7 +85,7 @@ def run() -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that is not UTF-8 is no reason to stop
     try:
-        code: int = app(standalone_mode=False) or 0
+        code: int = app(prog_name="gossamer", standalone_mode=False) or 0
     except GossamerError as error:
         return _failed(str(error), error.exit_code)
     except CALLED_WRONG as error:

@@ -7,7 +7,6 @@ empty for the first million lines may still hold numbers later, and a name that 
 from __future__ import annotations
 
 import io
-import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -35,8 +34,6 @@ def stamp_of(path: str) -> str:
         known = Path(path).stat()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; check the path") from error
-    if not stat.S_ISREG(known.st_mode):
-        raise UsageError(f"{path}: not a regular file; give the name of one")
     format_of(path)
     return f"{known.st_size} {known.st_mtime_ns}"
 
