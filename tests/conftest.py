@@ -17,6 +17,7 @@ from gossamer.engine.embedded import EmbeddedEngine
 from gossamer.storage.local import LocalFiles
 
 ROOT = Path(__file__).parents[1]
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # small jobs in young JVMs: compile little
 ENGINES = [
     pytest.param("embedded", id="duckdb"),
     pytest.param("local[2]", id="spark-local", marks=pytest.mark.spark),
@@ -46,10 +47,9 @@ def _spark(master: str, folder: str) -> Iterator[Engine]:
     from gossamer.engine.spark import SparkEngine
 
     os.environ["PYTHONPATH"] = path = f"{ROOT}:{ROOT / 'src'}"
-    quick_start = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # small jobs in young JVMs: compile little
     conf = {
-        "spark.driver.extraJavaOptions": quick_start,
-        "spark.executor.extraJavaOptions": quick_start,
+        "spark.driver.extraJavaOptions": QUICK_START,
+        "spark.executor.extraJavaOptions": QUICK_START,
         "spark.executorEnv.PYTHONPATH": path,
         "spark.sql.shuffle.partitions": "4",
         "spark.local.dir": folder,

@@ -15,7 +15,7 @@ from gossamer.engine.base import Engine
 from gossamer.errors import StorageError
 from gossamer.storage.local import LocalFiles
 from gossamer.storage.parquet import Target
-from tests.conftest import ROOT, java_version
+from tests.conftest import QUICK_START, ROOT, java_version
 from tests.engine.processes import gone, wait_until
 
 pytestmark = [
@@ -24,69 +24,108 @@ pytestmark = [
     pytest.mark.timeout(120),
 ]
 
-START = """
+SCRIPT = """
 import sys
 from functools import partial
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from gossamer.engine.spark import SparkEngine
 from gossamer.errors import EngineError
-from tests.engine.functions import fails, square, waits
+from tests.engine.functions import fails, square
 
-def told(call, *args):
+def told(name, call, *args):
     try:
-        call(*args)
+        print(name, call(*args), sep="|")
     except EngineError as error:
-        print(error)
-"""
+        print(name, error, sep="|")
 
-
-def variables() -> dict[str, str]:
-    """An environment in which Python workers can import the tests."""
-    return os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
-
-
-def lines_of(script: str, *args: str, **environment: str) -> list[str]:
-    """What a script prints in a process of its own, as only one Spark lives in each."""
-    command = [sys.executable, "-W", "error::DeprecationWarning", "-c", START + script, *args]
-    ended = subprocess.run(command, env=variables() | environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout.splitlines()
-
-
-def test_a_second_try_is_refused_even_where_spark_makes_one(tmp_path: Path) -> None:
-    """`local[2,3]` lets Spark try each task three times, whatever spark.task.maxFailures says."""
-    (tmp_path / "only_here.py").write_text("def work(task): pass")
-    script = """
-engine = SparkEngine("local[2,3]")
-told(engine.run_tasks, [1, 2, 3], partial(fails, folder=sys.argv[1], how="SIGKILL"))
-sys.path.append(sys.argv[1])
+folder = sys.argv[1]
+sys.path.append(folder)
 from only_here import work
-told(engine.run_tasks, [1], work)
+engine = SparkEngine("local[2,3]")
+told("second try", engine.run_tasks, [1, 2, 3], partial(fails, folder=folder, how="SIGKILL"))
+told("not installed", engine.run_tasks, [1], work)
 engine.close()
-"""
-    second_try, not_installed = lines_of(script, str(tmp_path))
-    assert "died and Spark tried its task again, which was refused" in second_try
-    assert len(list(tmp_path.glob("task-2-*"))) == 1
-    assert not_installed.startswith("Spark's executors cannot import only_here; install ")
 
+session = SparkSession.builder.master("local[1]").getOrCreate()
+engine = SparkEngine("local[2]", conf={"spark.sql.session.timeZone": "Asia/Kolkata"})
+told("zone", session.conf.get, "spark.sql.session.timeZone")
+engine.close()
+told("borrowed", session.range(3).count)
 
-def test_a_dead_driver_is_an_error_and_close_still_works(tmp_path: Path) -> None:
-    script = """
 engine = SparkEngine("local[2]")
 rows = engine.values(pa.table({"x": [1]}))
-told(engine.run_tasks, [1, 2], partial(fails, folder=sys.argv[1], how="executor"))
-told(engine.collect, rows)
+told("driver dies", engine.run_tasks, [1, 2], partial(fails, folder=folder, how="executor"))
+told("driver dead", engine.collect, rows)
 engine.close()
+told("end", str)
 """
-    during, after = lines_of(script, str(tmp_path))
-    assert during.startswith("Spark's driver died while running tests.engine.functions.fails ")
-    assert after.startswith("Spark's driver died (killed, or out of memory)")
+KILLED = """
+import sys
+from functools import partial
+from gossamer.engine.spark import SparkEngine
+from tests.engine.functions import waits
+SparkEngine("local-cluster[2,1,1024]").run_tasks([1, 2], partial(waits, folder=sys.argv[1]))
+"""
+NO_JAVA = """
+from gossamer.engine.spark import SparkEngine
+SparkEngine("local[2]")
+"""
+
+
+def variables(**more: str) -> dict[str, str]:
+    """An environment in which Python workers can import the tests and Java starts quickly."""
+    paths = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK_START}
+    return os.environ | paths | more
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("script")
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, str]:
+    """What the script was told in a process of its own, as only one Spark lives in each."""
+    (folder / "only_here.py").write_text("def work(task): pass")
+    command = [sys.executable, "-c", SCRIPT, str(folder)]
+    ended = subprocess.run(command, env=variables(), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return dict(line.split("|", 1) for line in ended.stdout.splitlines())
+
+
+def test_a_second_try_is_refused_even_where_spark_makes_one(told: dict[str, str], folder: Path) -> None:
+    """`local[2,3]` lets Spark try each task three times, whatever spark.task.maxFailures says."""
+    assert "died and Spark tried its task again, which was refused" in told["second try"]
+    assert len(list(folder.glob("task-3-*"))) == 1
+    assert len(list(folder.glob("task-2-*"))) == 2  # here, and when the driver died
+
+
+def test_what_executors_cannot_import_is_told(told: dict[str, str]) -> None:
+    assert told["not installed"].startswith("Spark's executors cannot import only_here; install ")
+
+
+def test_a_session_of_others_is_left_to_them_but_for_what_gossamer_relies_on(told: dict[str, str]) -> None:
+    assert (told["zone"], told["borrowed"]) == ("UTC", "3")
+
+
+def test_a_dead_driver_is_an_error_and_close_still_works(told: dict[str, str]) -> None:
+    assert told["driver dies"].startswith("Spark's driver died while running tests.engine.functions.fails ")
+    assert told["driver dead"].startswith("Spark's driver died (killed, or out of memory)")
+    assert "end" in told
+
+
+def test_no_java_is_an_error_with_a_cure() -> None:
+    command = [sys.executable, "-c", NO_JAVA]
+    ended = subprocess.run(command, env=variables(JAVA_HOME="/nowhere"), capture_output=True, text=True, check=False)
+    last = ended.stderr.splitlines()[-1]
+    assert "EngineError: Spark at local[2] did not start: " in last
+    assert "Java 17" in last
 
 
 @pytest.mark.timeout(200)
 def test_all_of_spark_dies_with_a_killed_process(tmp_path: Path) -> None:
-    script = 'SparkEngine("local-cluster[2,1,1024]").run_tasks([1, 2], partial(waits, folder=sys.argv[1]))'
-    command = [sys.executable, "-c", START + script, str(tmp_path)]
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
     with subprocess.Popen(command, env=variables(), stderr=subprocess.DEVNULL) as parent:
         try:
             assert wait_until(lambda: len(list(tmp_path.iterdir())) == 2, 120)
@@ -95,24 +134,6 @@ def test_all_of_spark_dies_with_a_killed_process(tmp_path: Path) -> None:
         finally:
             parent.kill()
     assert wait_until(lambda: gone(children), 15)
-
-
-def test_what_gossamer_relies_on_cannot_be_set_and_a_session_of_others_is_left_to_them() -> None:
-    script = """
-from pyspark.sql import SparkSession
-session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-engine = SparkEngine("local[2]", conf={"spark.sql.session.timeZone": "Asia/Kolkata"})
-print(session.conf.get("spark.sql.session.timeZone"), engine.run_tasks([3], square).column("square")[0])
-engine.close()
-print(session.range(3).count())
-"""
-    assert lines_of(script, PYSPARK_PYTHON=sys.executable) == ["UTC 9", "3"]
-
-
-def test_no_java_is_an_error_with_a_cure() -> None:
-    [line] = lines_of('told(SparkEngine, "local[2]")', JAVA_HOME="/nowhere")
-    assert line.startswith("Spark at local[2] did not start: ")
-    assert "Java 17" in line
 
 
 def test_settings_of_the_shared_session(engine: Engine) -> None:
