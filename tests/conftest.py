@@ -55,10 +55,12 @@ def _spark(master: str, folder: str) -> Iterator[Engine]:
         "spark.local.dir": folder,
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }
-    yield from _closing(SparkEngine(master, LocalFiles(folder), conf))
+    engine = SparkEngine(master, LocalFiles(folder), conf)
+    application = engine._spark.sparkContext.applicationId
+    yield from _closing(engine)
     # A local cluster keeps its executors' logs and jars inside the installed package.
     installed = find_spec("pyspark")
-    shutil.rmtree(Path(str(installed and installed.origin)).parent / "work", ignore_errors=True)
+    shutil.rmtree(Path(str(installed and installed.origin)).parent / "work" / application, ignore_errors=True)
 
 
 def _closing(engine: Engine) -> Iterator[Engine]:
