@@ -69,7 +69,7 @@ def read(
         if prefix is not None and spec.order[:1] not in SORTED:
             raise UsageError(f"{table} is not sorted by row key, so --prefix cannot be used; use --where")
         refuse_segment(source, spec, segment)
-        rows = labelled(source.table(table, segment=segment, keys=prefix_range(prefix) if prefix else None), spec)
+        rows = labelled(source.table(table, segment=segment, keys=(prefix_range(prefix),) if prefix else None), spec)
         rows = narrowed(rows, spec, where, columns)
         if form is Format.TABLE and limit is None:
             limit = PAGE

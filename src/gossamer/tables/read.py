@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gossamer.storage.files import Files
 
 
+Keys = tuple[tuple[str, str | None], ...]  # ranges: the lowest key and the first that is too high
+
+
 @dataclass(frozen=True)
 class Group:
     """Shards that agree in their low bits: one shard, or those that split from or join into one."""
@@ -46,10 +49,21 @@ class Source:
     tables: dict[str, Table]
     verified: set[str] | None = None  # files whose checksums were compared; None: they are taken on trust
 
-    def table(self, name: str, *, segment: str | None = None, keys: tuple[str, str | None] | None = None) -> ir.Table:
-        """Rows of a table; `keys` limits it to a range of its leading order column before anything is merged."""
+    def table(
+        self,
+        name: str,
+        *,
+        segment: str | None = None,
+        keys: Keys | None = None,
+        among: ir.Table | None = None,
+    ) -> ir.Table:
+        """Rows of a table; `keys` limits it to a range of its leading order column before anything is merged.
+
+        `among` is another limit that is applied before merging: a table of (some) key columns, of which only those rows
+        are wanted.
+        """
         table = self.tables[name]
-        return self.rows(table, self.snapshot.sets(name, segment), keys=keys)
+        return self.rows(table, self.snapshot.sets(name, segment), keys=keys, among=among)
 
     def rows(
         self,
@@ -57,20 +71,26 @@ class Source:
         sets: Sequence[FileSet],
         *,
         group: Group | None = None,
-        keys: tuple[str, str | None] | None = None,
+        keys: Keys | None = None,
+        among: ir.Table | None = None,
     ) -> ir.Table:
         """Rows of some file sets of a table, of all shards or of one group of them."""
         if table.kind is not Kind.KEYED:
-            parts = self._read(table, sets, group, keys)
+            parts = self._read(table, sets, group, keys, among)
             return _union(parts).select(*table.names) if parts else self.engine.values(table.schema.empty_table())
-        base = self._read(table, [s for s in sets if not s.delta], group, keys)
-        deltas = [part for s in sets if s.delta for part in self._read(table, [s], group, keys)]
+        base = self._read(table, [s for s in sets if not s.delta], group, keys, among)
+        deltas = [part for s in sets if s.delta for part in self._read(table, [s], group, keys, among)]
         if not base and not deltas:
             return self.engine.values(table.schema.empty_table())
         return merge(table, _union(base) if base else None, deltas)
 
     def _read(
-        self, table: Table, sets: Iterable[FileSet], group: Group | None, keys: tuple[str, str | None] | None
+        self,
+        table: Table,
+        sets: Iterable[FileSet],
+        group: Group | None,
+        keys: Keys | None,
+        among: ir.Table | None,
     ) -> list[ir.Table]:
         """One Ibis table per layout of files, migrated to today's schema."""
         parts = []
@@ -82,7 +102,8 @@ class Source:
             self._verify(entries)
             if entries:
                 rows = self._migrated(table, entries, same[0])
-                parts.append(_in_range(rows, table.order[0], keys) if keys else rows)
+                rows = _in_range(rows, table.order[0], keys) if keys else rows
+                parts.append(rows if among is None else rows.semi_join(among, list(among.columns)).view())
         return parts
 
     def _verify(self, entries: list[FileEntry]) -> None:
@@ -128,10 +149,11 @@ def _union(parts: Sequence[ir.Table]) -> ir.Table:
     return parts[0] if len(parts) == 1 else ibis.union(*parts)
 
 
-def _in_range(rows: ir.Table, column: str, keys: tuple[str, str | None]) -> ir.Table:
-    low, high = keys
-    kept = rows.filter(rows[column] >= low)
-    return kept if high is None else kept.filter(kept[column] < high)
+def _in_range(rows: ir.Table, column: str, keys: Keys) -> ir.Table:
+    inside = [
+        rows[column] >= low if high is None else (rows[column] >= low) & (rows[column] < high) for low, high in keys
+    ]
+    return rows.filter(ibis.or_(*inside))
 
 
 def stored_schema(files: Files, entry: FileEntry) -> pa.Schema:
