@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -171,6 +172,73 @@ class Crawl:
         arguments = {"table": table, "paths": known, "stamps": [stamp_of(path) for path in known]}
         return self.run("load", segment=segment, **arguments)
 
+    def generate(
+        self,
+        *,
+        top: int | None = None,
+        batches: int = 1,
+        hours: float = 0.0,
+        urls: str | None = None,
+        frequency: str | None = None,
+    ) -> list[str]:
+        """Choose what to fetch next; the names of the batches made."""
+        record = self.run("generate", **self._generate_arguments(top, batches, hours, urls, frequency))
+        made = self.snapshot.sets("fetchlist")
+        return sorted({s.segment for s in made if s.segment and s.folder.rsplit("/", 1)[1] == record.run})
+
+    def plan(
+        self,
+        *,
+        top: int | None = None,
+        batches: int = 1,
+        hours: float = 0.0,
+        urls: str | None = None,
+        frequency: str | None = None,
+    ) -> dict[tuple[str, str], int]:
+        """What generate would choose: for each host and fate (`chosen`, `not due`, …) how many URLs."""
+        from gossamer.runner import rehearsal
+        from gossamer.stages.generate.job import Options, plan
+
+        arguments = self._generate_arguments(top, batches, hours, urls, frequency)
+        chosen = Options(arguments["top"], batches, hours, urls, frequency=frequency)
+        return dict(plan(rehearsal(self, "generate", arguments), chosen))
+
+    def _generate_arguments(
+        self, top: int | None, batches: int, hours: float, urls: str | None, frequency: str | None
+    ) -> dict[str, Any]:
+        generate = self.settings.generate
+        return {
+            "top": top or generate.top,
+            "batches": batches,
+            "hours": hours,
+            "urls": urls,
+            "stamp": stamp(urls) if urls else "",
+            "lease_hours": generate.lease_hours,
+            "frequency": frequency,
+        }
+
+    def update(self, *segments: str) -> RunRecord:
+        """Apply fetched segments (those not applied yet, if none is named); compacts the crawldb when that is due."""
+        record = self.run("update", segments=sorted(segments or self.pending()))
+        self.compact_due("crawldb")
+        return record
+
+    def pending(self) -> list[str]:
+        """Segments that were fetched and not applied yet."""
+        snapshot = self.snapshot
+        fetched = {s.segment for s in snapshot.sets("fetch") if s.segment}
+        waiting = sorted(name for name in fetched if "update" not in snapshot.segments.get(name, ()))
+        if not waiting:
+            raise UsageError("every fetched segment has been applied; name one to apply it again")
+        return waiting
+
+    def compact_due(self, *tables: str) -> list[RunRecord]:
+        """Compact those of these tables that are due."""
+        from gossamer.stages.rewrite.job import due
+
+        snapshot = self.snapshot
+        return [self.run("compact", table=t) for t in tables if due(snapshot, t, self.settings.storage)]
+
     def compact(self, *tables: str) -> list[RunRecord]:
         """Fold change sets into the base of these tables, or of those that are due."""
         from gossamer.stages.rewrite.job import due
@@ -236,6 +304,15 @@ class Crawl:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def stamp(path: str) -> str:
+    """Size and time of a local file: a changed one makes another job."""
+    try:
+        known = Path(path).stat()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; check the path") from error
+    return f"{known.st_size} {known.st_mtime_ns}"
 
 
 def _refuse_unknown(name: str, tables: dict[str, Table]) -> None:

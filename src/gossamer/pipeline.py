@@ -37,6 +37,30 @@ STAGES: dict[str, Stage] = {
             job="gossamer.stages.load.job:run",
         ),
         Stage(
+            "generate",
+            "Choose the URLs to fetch next and cut them into batches.",
+            reads=("crawldb", "fetchlist", "hosts"),
+            writes=("fetchlist",),
+            balance="urls = listed + left_out",
+            job="gossamer.stages.generate.job:run",
+        ),
+        Stage(
+            "drop",
+            "Give up batches: their URLs may be chosen again.",
+            reads=("fetchlist",),
+            writes=(),
+            balance="batches = dropped",
+            job="gossamer.stages.generate.batches:drop",
+        ),
+        Stage(
+            "update",
+            "Apply what was fetched and parsed to the crawldb: states, schedules, links, new URLs.",
+            reads=("fetchlist", "fetch", "parse", "outlinks", "counted", "crawldb"),
+            writes=("crawldb", "counted"),
+            balance="fetches = applied + again + stale + untried; links = links_counted + links_entered + links_dropped",
+            job="gossamer.stages.update.job:run",
+        ),
+        Stage(
             "compact",
             "Fold a table's change sets into its base, shard by shard.",
             reads=ANY,
@@ -67,7 +91,10 @@ STAGES: dict[str, Stage] = {
 }
 
 
-def balanced(equation: str, counters: dict[str, int]) -> bool:
-    """Whether both sides of a balance equation are equal; a counter that was never touched is 0."""
-    left, right = ([term.strip() for term in side.split("+")] for side in equation.split("="))
-    return sum(counters.get(t, 0) for t in left) == sum(counters.get(t, 0) for t in right)
+def balanced(equations: str, counters: dict[str, int]) -> bool:
+    """Whether both sides of each balance equation are equal; a counter that was never touched is 0."""
+    for equation in equations.split(";"):
+        left, right = ([term.strip() for term in side.split("+")] for side in equation.split("="))
+        if sum(counters.get(t, 0) for t in left) != sum(counters.get(t, 0) for t in right):
+            return False
+    return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,7 @@ class Run:
     appended: dict[str, tuple[FileSet, ...]] = field(default_factory=dict)
     replaced: dict[str, tuple[FileSet, ...]] = field(default_factory=dict)
     shards: int | None = None  # set by reshard
+    marks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # segment → what this run did to it
 
     @property
     def source(self) -> Source:
@@ -66,14 +68,20 @@ class Run:
         return self.source.table(name, segment=segment)
 
     def target(
-        self, table: Table, *, segment: str | None = None, shards: int | None = None, deletes: bool = False
+        self,
+        table: Table,
+        *,
+        segment: str | None = None,
+        shards: int | None = None,
+        deletes: bool = False,
+        part: str = "",
     ) -> Target:
-        """Where this run writes a table's files."""
+        """Where this run writes a table's files; `part` tells several change sets of one run apart."""
         schema = table.schema.append(pa.field(DELETED, pa.bool_())) if deletes else table.schema
         folder = f"segments/{segment}/{table.name}" if segment else f"tables/{table.name}"
         return Target(
             self.crawl.files,
-            f"{folder}/{self.record.run}",
+            f"{folder}/{self.record.run}" + (f"/{part}" if part else ""),
             schema,
             table.order,
             table.shard_by,
@@ -84,11 +92,22 @@ class Run:
         )
 
     def write(
-        self, name: str, rows: ir.Table, *, segment: str | None = None, delta: bool = False, deletes: bool = False
+        self,
+        name: str,
+        rows: ir.Table,
+        *,
+        segment: str | None = None,
+        delta: bool = False,
+        deletes: bool = False,
+        columns: tuple[str, ...] = (),
+        part: str = "",
     ) -> int:
-        """Write rows of a table: a change set when `delta` (which may delete), else instead of what is there."""
-        table = self.tables[name]
-        target = self.target(table, segment=segment, deletes=deletes)
+        """Write rows of a table: a change set when `delta` (which may delete), else instead of what is there.
+
+        A change set may have some of the `columns` only; the others are NULL when it is read.
+        """
+        table = self.tables[name].narrowed(columns) if columns else self.tables[name]
+        target = self.target(table, segment=segment, deletes=deletes, part=part)
         entries = self.crawl.engine.write(rows, target)
         self.add(table, target, entries, delta=delta, segment=segment)
         return sum(entry.rows for entry in entries)
@@ -116,6 +135,10 @@ class Run:
         )
         into = self.appended if delta else self.replaced
         into[table.name] = (*into.get(table.name, ()), file_set)
+
+    def mark(self, segment: str) -> None:
+        """Say that this stage was applied to a segment."""
+        self.marks[segment] = (self.stage.name,)
 
     def count(self, **counters: int) -> None:
         """Add to the counters of the balance equation."""
@@ -160,6 +183,15 @@ def run_stage(crawl: Crawl, name: str, arguments: dict[str, Any], segment: str |
         return _carry_out(run, lease)
     finally:
         lease.release()
+
+
+def rehearsal(crawl: Crawl, name: str, arguments: dict[str, Any]) -> Run:
+    """A run that holds no lease, leaves no record and publishes nothing: to find out what a stage would do."""
+    snapshot = snapshots.latest(crawl.files)
+    record = RunRecord(
+        f"plan-{uuid.uuid4().hex}", name, None, arguments, snapshot.id, format_time(crawl.clock().now), __version__
+    )
+    return Run(crawl, STAGES[name], record, snapshot, crawl.tables_at(snapshot), Clock(parse_time(record.now)))
 
 
 def _begin(crawl: Crawl, stage: Stage, arguments: dict[str, Any], segment: str | None) -> Run:
@@ -238,7 +270,7 @@ def _change(run: Run) -> Change:
         at=record.now,
         append=run.appended,
         replace=run.replaced,
-        segments={record.segment: (run.stage.name,)} if record.segment else {},
+        segments=run.marks | ({record.segment: (run.stage.name,)} if record.segment else {}),
         columns=[to_document(column) for column in run.tables["crawldb"].columns if column.name in carried],
         shards=run.shards,
         counters=record.counters,

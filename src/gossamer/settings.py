@@ -61,6 +61,57 @@ class StorageSettings:
 
 
 @dataclass(frozen=True)
+class ScheduleSettings:
+    """When pages are fetched again."""
+
+    kind: Literal["adaptive", "fixed"] = setting(
+        "adaptive", "`adaptive` (pages that change are fetched more often) or `fixed`."
+    )
+    interval_s: int = setting(2_592_000, "Seconds between two fetches of a page, at first.", least=60, most=7_776_000)
+    min_interval_s: int = setting(3_600, "The adaptive schedule goes no lower.", least=60, most=7_776_000)
+    max_interval_s: int = setting(7_776_000, "The adaptive schedule goes no higher.", least=60, most=7_776_000)
+    grow: float = setting(0.4, "An unchanged page's interval grows by this share.", least=0, most=10)
+    shrink: float = setting(0.2, "A changed page's interval shrinks by this share.", least=0, most=0.99)
+    max_failures: int = setting(5, "A URL that failed so often in a row is gone.", least=1, most=1000)
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """Which links of a page are followed and counted."""
+
+    max_per_page: int = setting(1_000, "Links taken from one page, the first ones; 0: all.", least=0)
+    max_new_per_page: int = setting(200, "URLs one page may add that the crawl did not know; 0: any number.", least=0)
+    follow_nofollow: bool = setting(False, "Follow and count links marked nofollow, ugc or sponsored.")
+
+
+@dataclass(frozen=True)
+class GenerateSettings:
+    """How a batch is chosen."""
+
+    top: int = setting(50_000, "URLs in a batch, at most.", least=1)
+    per: Literal["host", "domain", "ip"] = setting("host", "What max_per and politeness queues go by.")
+    max_per: int = setting(0, "URLs of one host (or domain, or address) in a batch, at most; 0: any number.", least=0)
+    partitions: int = setting(
+        8, "Parts a batch is cut into, by registered domain, to be fetched side by side.", least=1
+    )
+    lease_hours: float = setting(72.0, "A batch that was not updated after so long no longer blocks its URLs.", least=0)
+    filter: bool = setting(False, "Check every due URL against the filters of today.")
+    delay_ms: int = setting(1_000, "Delay between two requests to a host that names none, for --hours.", least=0)
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """What makes a URL come early."""
+
+    chain: list[str] = setting(["inlinks", "cash", "depth", "rank", "freshness", "useful"], "Scorers, in order.")
+    weights: dict[str, float] = setting(
+        {}, "How much each built-in scorer counts, 0 to 1; those not named count fully."
+    )
+    useful_yes: float = setting(1.0, "The useful scorer multiplies useful URLs by this.", least=0)
+    useful_no: float = setting(0.2, "… and others by this.", least=0)
+
+
+@dataclass(frozen=True)
 class PluginSettings:
     """Which plugins run."""
 
@@ -74,6 +125,10 @@ class Settings:
 
     engine: EngineSettings = field(default_factory=EngineSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+    links: LinkSettings = field(default_factory=LinkSettings)
+    generate: GenerateSettings = field(default_factory=GenerateSettings)
+    score: ScoreSettings = field(default_factory=ScoreSettings)
     plugins: PluginSettings = field(default_factory=PluginSettings)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from gossamer.stages.generate.score import Scorer
     from gossamer.tables.spec import Column
 
 PROJECT = "gossamer"
@@ -33,3 +34,8 @@ def gossamer_columns() -> list[Column]:  # type: ignore[empty-body]
 @hookspec
 def gossamer_event(event: dict[str, Any]) -> None:
     """An event of a run (start, phase, done, failed), for monitoring; must be quick. If it raises, the run goes on and counts it."""
+
+
+@hookspec
+def gossamer_scorers() -> list[Scorer]:  # type: ignore[empty-body]
+    """Scorers for the chain of generate, named in the setting score.chain; each works on a batch of URLs at a time."""

@@ -6,7 +6,7 @@ import copy
 import importlib
 from dataclasses import replace
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -14,6 +14,9 @@ from gossamer.errors import PluginError
 from gossamer.plugins import hookspecs
 from gossamer.settings import PluginSettings
 from gossamer.tables.spec import Column
+
+if TYPE_CHECKING:
+    from gossamer.stages.generate.score import Scorer
 
 
 def load_plugins(settings: PluginSettings) -> pluggy.PluginManager:
@@ -57,6 +60,20 @@ def plugin_columns(manager: pluggy.PluginManager) -> list[Column]:
                 f"plugin {name}: gossamer_columns failed ({reason}); it must give a list of Column"
             ) from error
     return columns
+
+
+def plugin_scorers(manager: pluggy.PluginManager) -> list[Scorer]:
+    """The scorers plugins hand over."""
+    scorers: list[Scorer] = []
+    for implementation in manager.hook.gossamer_scorers.get_hookimpls():
+        try:
+            scorers += implementation.function()
+        except (Exception, SystemExit) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise PluginError(
+                f"plugin {implementation.plugin_name}: gossamer_scorers failed ({reason}); fix it"
+            ) from error
+    return scorers
 
 
 def tell_plugins(manager: pluggy.PluginManager, event: dict[str, Any]) -> dict[str, str]:

@@ -37,7 +37,7 @@ def tables_with(columns: Iterable[Column]) -> dict[str, Table]:
     tables = dict(TABLES)
     for column in columns:
         check_column(column, tables)
-        for name in ("crawldb", *column.pass_to):
+        for name in ("crawldb", "fetchlist", *column.pass_to):
             if name in tables:
                 merge = Merge.NEWEST if name != "crawldb" and column.merge is Merge.SUM else column.merge
                 tables[name] = tables[name].with_columns((replace(column, merge=merge),))

@@ -84,6 +84,10 @@ class Source:
             return self.engine.values(table.schema.empty_table())
         return merge(table, _union(base) if base else None, deltas)
 
+    def changes(self, table: Table, file_set: FileSet, *, among: ir.Table | None = None) -> ir.Table:
+        """The rows of one change set as they are stored, with their deletion marks if it has any."""
+        return _union(self._read(table, [file_set], None, None, among))
+
     def _read(
         self,
         table: Table,

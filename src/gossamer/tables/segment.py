@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from gossamer.tables.crawldb import url_keys
-from gossamer.tables.spec import META, TIMESTAMP, Column, Kind, Table
-from gossamer.tables.statuses import LinkKind, Outcome, PageKind, ParseStatus
+from gossamer.tables.spec import META, TIMESTAMP, Column, Kind, Merge, Table
+from gossamer.tables.statuses import LinkKind, Outcome, PageKind, ParseStatus, Status
 
 ROWKEY = Column("rowkey", pa.string(), "Row key of the URL (reversed host).", nullable=False)
 URL = Column("url", pa.string(), "The normalised URL.", nullable=False)
@@ -32,14 +32,23 @@ FETCHLIST = Table(
         Column("parts", pa.map_(pa.string(), pa.float64()), "Score after each plugin of the chain, by name."),
         Column("kind", pa.int8(), "Page, feed or sitemap.", labels=PageKind),
         Column("depth", pa.int16(), "Fewest links from a seed."),
+        Column("status", pa.int8(), "What was believed of the URL when the batch was made.", labels=Status),
         Column("useful", pa.bool_(), "Accepted by a usefulness rule."),
-        Column("failures", pa.int16(), "Failed fetches in a row so far."),
+        Column("rank", pa.int16(), "Log step of the page's PageRank."),
+        Column("cash", pa.int64(), "OPIC cash waiting to be spent, in millionths."),
+        Column("updated_at", TIMESTAMP, "When the state of the URL was decided."),
         Column("fetched_at", TIMESTAMP, "Previous fetch attempt, if any.", measured=True),
+        Column("next_fetch", TIMESTAMP, "Since when it was due."),
+        Column("modified_at", TIMESTAMP, "When the content last changed, as observed.", measured=True),
+        Column("interval_s", pa.int32(), "Seconds between fetches."),
+        Column("failures", pa.int16(), "Failed fetches in a row so far."),
         Column("signature", pa.int64(), "Text hash of the previous parse."),
         Column("payload_digest", pa.string(), "Digest of the previous payload, to write revisit records."),
         Column("etag", pa.string(), "For If-None-Match."),
         Column("last_modified", pa.string(), "For If-Modified-Since."),
-        Column("via", pa.string(), "First page seen to link here."),
+        Column("fetched_in", pa.string(), "Segment of the previous fetch."),
+        Column("parsed", pa.string(), "Segment of the parse whose links are counted."),
+        Column("target", pa.string(), "Where a redirect or an accepted canonical led."),
         Column("meta", META, "Free metadata."),
         RULES_VERSION,
     ),
@@ -169,4 +178,20 @@ OUTLINKS = Table(
     ),
 )
 
-SEGMENT_TABLES = (FETCHLIST, FETCH, PARSE, TEXT, OUTLINKS)
+COUNTED = Table(
+    name="counted",
+    doc="The links that `inlinks` counts, by the segment they were parsed in: what is taken back when a page changes.",
+    kind=Kind.SEGMENT,
+    key=("src_domain_fp", "src_url_fp", "domain_fp", "url_fp", "url"),
+    order=("src_url_fp", "src_domain_fp", "url_fp", "domain_fp", "url"),
+    columns=(
+        *url_keys("src_", "the linking page"),
+        *url_keys("", "the link's target"),
+        Column("url", pa.string(), "The link's target.", Merge.KEY, nullable=False),
+        ROWKEY,
+        Column("host", pa.string(), "Host of the target."),
+        SEGMENT,
+    ),
+)
+
+SEGMENT_TABLES = (FETCHLIST, FETCH, PARSE, TEXT, OUTLINKS, COUNTED)

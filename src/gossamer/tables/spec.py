@@ -109,6 +109,12 @@ class Table:
         columns = tuple(column for column in self.columns if column.name in self.key)
         return replace(self, columns=columns, order=self.key, shard_by=None, version_by=None)
 
+    def narrowed(self, names: tuple[str, ...]) -> Table:
+        """This table with its key and some other columns: enough for a change set that touches nothing else."""
+        columns = tuple(c for c in self.columns if c.name in self.key or c.name in names)
+        version = self.version_by if self.version_by in names else None
+        return replace(self, columns=columns, version_by=version)
+
     def with_columns(self, extra: tuple[Column, ...]) -> Table:
         """This table with plugin columns added behind its own."""
         known = set(self.names)

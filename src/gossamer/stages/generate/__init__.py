@@ -1,0 +1,1 @@
+"""generate: choose what to fetch next."""

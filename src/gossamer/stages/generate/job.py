@@ -1,0 +1,321 @@
+"""generate: crawldb → fetchlists, one per batch: the best URLs that are due, free and within their host's limit.
+
+Every group of shards is searched in a worker of its own for the columns that decide; the candidates meet in one small
+relation; only for the chosen are the other columns read. What a batch will need later it carries along, so update need
+not look anything up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ibis
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gossamer.errors import GossamerError, SettingsError, UsageError
+from gossamer.stages.generate.batches import LIVE, batches
+from gossamer.stages.generate.candidates import (
+    BELOW,
+    CHOSEN,
+    FAILED,
+    HOST_FACTS,
+    ROW,
+    CandidateTask,
+    Limits,
+    candidate_schema,
+    find_candidates,
+)
+from gossamer.stages.generate.rows import Form, RowsTask, make_rows
+from gossamer.stages.generate.score import BUILT_IN, Context, Scorer
+from gossamer.stages.rewrite.job import tasks_for
+from gossamer.storage.parquet import FileEntry, Target, entries_of, write_part
+from gossamer.storage.snapshots import read_manifest
+from gossamer.tables.fold import ShardFiles
+from gossamer.tables.read import Group
+from gossamer.urls import keys
+from gossamer.urls.chain import url_chain
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from gossamer.runner import Run
+
+SEGMENT = re.compile(r"r([0-9]{6,})-[0-9]+")
+BEST_FIRST = (ibis.desc("score"), ibis.desc("tie"), "url_fp", "domain_fp")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller asks for."""
+
+    top: int
+    batches: int = 1
+    hours: float = 0.0
+    urls: str | None = None
+    by_host: bool = False
+    frequency: str | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for each batch, and what became of all URLs, by host if that was wanted."""
+
+    batches: list[list[FileEntry]]
+    fates: Counter[tuple[str, str]]
+    shards: list[ShardFiles]
+    scorers: tuple[Scorer, ...]
+    schema: pa.Schema
+    rules_version: int
+
+
+def run(
+    run: Run,
+    top: int,
+    batches: int,
+    hours: float,
+    urls: str | None,
+    stamp: str,
+    lease_hours: float,
+    frequency: str | None,
+) -> None:
+    """Make batches; `stamp` and `lease_hours` are there for the record: a changed file is another run."""
+    with _scratch(run) as scratch:
+        choice = choose(run, Options(top, batches, hours, urls, frequency=frequency), scratch)
+        for reason, count in sorted(totals(choice.fates).items()):
+            run.count(urls=count)
+            if reason != CHOSEN:
+                run.drop(reason, count)
+                run.count(left_out=count)
+        for number, entries in enumerate(choice.batches, 1):
+            segment = segment_name(run, number)
+            run.phase(f"write {segment}")
+            rows = _complete(run, choice, entries, scratch, segment)
+            run.count(listed=run.write("fetchlist", rows, segment=segment))
+            run.mark(segment)
+
+
+def plan(run: Run, options: Options) -> Counter[tuple[str, str]]:
+    """What a run would choose, by host, and why it would not choose the rest; nothing is written."""
+    with _scratch(run) as scratch:
+        return choose(run, replace(options, by_host=True), scratch).fates
+
+
+@contextmanager
+def _scratch(run: Run) -> Iterator[str]:
+    folder = f"scratch/{run.record.run}/{run.record.attempt}"
+    try:
+        yield folder
+    finally:
+        with suppress(GossamerError):  # what cannot be removed now is collected later
+            run.crawl.files.delete(*(path for path, _ in run.crawl.files.list(folder)))
+
+
+def segment_name(run: Run, number: int) -> str:
+    """`r<round>-<n>`: the round after the last one there was."""
+    rounds = [int(found[1]) for name in run.snapshot.segments if (found := SEGMENT.fullmatch(name))]
+    return f"r{max(rounds, default=0) + 1:06d}-{number}"
+
+
+def totals(fates: Counter[tuple[str, str]]) -> Counter[str]:
+    """Fates of all hosts together."""
+    counts: Counter[str] = Counter()
+    for (_, reason), count in fates.items():
+        counts[reason] += count
+    return counts
+
+
+def choose(run: Run, options: Options, scratch: str) -> Choice:
+    """Search every group of shards, then take the best of all."""
+    if run.snapshot.sets("crawldb"):
+        run.record.inputs["crawldb"] = [s.folder for s in run.snapshot.sets("crawldb")]
+    shards = shard_files(run, options.frequency)
+    scorers = chosen_scorers(run)
+    schema = candidate_schema(run.tables["crawldb"], scorers)
+    run.phase(f"search {sum(s.rows for s in run.snapshot.sets('crawldb')):,} rows")
+    tasks = _tasks(run, options, scratch, shards, scorers, schema)
+    results = run.crawl.engine.run_tasks(tasks, find_candidates).to_pylist()
+    fates: Counter[tuple[str, str]] = Counter()
+    for row in results:
+        if row["reason"].startswith(FAILED):
+            run.tell({"event": "note", "text": f"{row['reason'].removeprefix(FAILED)}; its value was passed over"})
+            run.count(plugin_errors=1)
+        elif row["reason"]:
+            fates[row["host"], row["reason"]] += row["urls"]
+    files = [run.crawl.files.url(row["path"]) for row in results if row["path"]]
+    run.phase("choose")
+    candidates = run.crawl.engine.read(files, schema)
+    chosen = _best(run, candidates, options, scratch, schema, len(shards))
+    _settle(run, chosen, schema, fates, options.by_host)
+    return Choice(chosen, fates, shards, scorers, schema, url_chain(run.crawl).rules.version)
+
+
+def shard_files(run: Run, frequency: str | None) -> list[ShardFiles]:
+    """The files of the crawldb, by group of shards; with a frequency only those of its class of pages."""
+    sets = run.snapshot.sets("crawldb")
+    groups = min(run.snapshot.shards, tasks_for(sum(s.rows for s in sets), run.crawl.engine.workers))
+    listed = [(s, read_manifest(run.crawl.files, s)) for s in sets]
+    found = []
+    for number in range(groups):
+        group = Group(number, groups)
+        base = [e for s, entries in listed if not s.delta for e in entries if group.holds(e.shard)]
+        deltas = [[e for e in entries if group.holds(e.shard)] for s, entries in listed if s.delta]
+        found.append(ShardFiles(run.crawl.files, tuple(base), tuple(tuple(d) for d in deltas)))
+    return found
+
+
+def chosen_scorers(run: Run) -> tuple[Scorer, ...]:
+    """The chain the settings name, from built-in and plugin scorers."""
+    from gossamer.plugins.manager import plugin_scorers
+
+    known = {scorer.name: scorer for scorer in (*BUILT_IN, *plugin_scorers(run.crawl.plugins))}
+    for name in run.crawl.settings.score.chain:
+        if name not in known:
+            raise SettingsError(f"score.chain: there is no scorer {name}; there are {', '.join(known)}")
+    return tuple(known[name] for name in run.crawl.settings.score.chain)
+
+
+def _tasks(
+    run: Run, options: Options, scratch: str, shards: list[ShardFiles], scorers: tuple[Scorer, ...], schema: pa.Schema
+) -> list[CandidateTask]:
+    settings = run.crawl.settings
+    first = CandidateTask(
+        number=0,
+        shard=shards[0],
+        table=run.tables["crawldb"],
+        now=run.clock.now,
+        seed=keys.fingerprint(segment_name(run, 1)),
+        limits=Limits(
+            options.top * options.batches,
+            settings.generate.per,
+            settings.generate.max_per * options.batches,
+            options.hours * 3600 * options.batches,
+            settings.generate.delay_ms,
+        ),
+        scorers=scorers,
+        context=Context(run.clock.now, settings.score),
+        target=Target(run.crawl.files, f"{scratch}/candidates", schema, attempt=run.record.attempt),
+        live=_live(run),
+        hosts=_hosts(run, scratch),
+        only=_only(run, options.urls, scratch) if options.urls else None,
+        chain=url_chain(run.crawl) if settings.generate.filter else None,
+        by_host=options.by_host,
+    )
+    return [replace(first, number=number, shard=shard) for number, shard in enumerate(shards)]
+
+
+def _live(run: Run) -> tuple[FileEntry, ...]:
+    """Files of the lists whose URLs are taken."""
+    live = {b.segment for b in batches(run.crawl.files, run.snapshot, run.clock.now) if b.state == LIVE}
+    sets = [s for s in run.snapshot.sets("fetchlist") if s.segment in live]
+    run.record.inputs["fetchlist"] = [s.folder for s in sets]
+    return tuple(entry for s in sets for entry in read_manifest(run.crawl.files, s))
+
+
+def _hosts(run: Run, scratch: str) -> tuple[FileEntry, ...]:
+    """What is known of hosts, in a small file for the workers."""
+    if not run.snapshot.sets("hosts"):
+        return ()
+    hosts = run.table("hosts")
+    now = ibis.literal(run.clock.now, "timestamp('UTC', 6)")
+    rows = hosts.select(
+        "host_fp",
+        delay_ms=ibis.greatest(hosts.crawl_delay_ms, hosts.delay_ms).cast("int64"),
+        latency_ms=hosts.latency_ms.cast("int64"),
+        away=(hosts.given_up_until > now).fill_null(False),
+        address=hosts.address,
+    )
+    target = Target(run.crawl.files, f"{scratch}/hosts", HOST_FACTS, attempt=run.record.attempt)
+    return tuple(run.crawl.engine.write(rows, target))
+
+
+def _only(run: Run, path: str, scratch: str) -> tuple[FileEntry, ...]:
+    """The URLs a file lists, as keys."""
+    checked = url_chain(run.crawl).normalize(pa.array(_lines(path), pa.string()), "generate")
+    for reason, count in Counter(checked.reason.drop_null().to_pylist()).items():
+        run.drop(f"listed URL: {reason}", count)
+    found = keys.url_columns(pc.unique(checked.url.drop_null()))
+    run.count(asked=len(found["url"]))
+    table = pa.table({name: found[name] for name in ("domain_fp", "url_fp")})
+    target = Target(run.crawl.files, f"{scratch}/only", table.schema, attempt=run.record.attempt)
+    entry = write_part(target, table.combine_chunks().to_batches(), 0, 0)
+    if entry is None:
+        raise UsageError(f"{path}: there is no URL in it; write one a line")
+    return (entry,)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig", "replace")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; check the path") from error
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _best(
+    run: Run, candidates: ir.Table, options: Options, scratch: str, schema: pa.Schema, groups: int
+) -> list[list[FileEntry]]:
+    """For each batch the files of its URLs, one per group of shards; a batch takes what earlier ones left."""
+    generate = run.crawl.settings.generate
+    limited = bool(generate.max_per or options.hours)
+    chosen: list[list[FileEntry]] = []
+    for number in range(1, options.batches + 1):
+        pool = candidates
+        if chosen:
+            taken = run.crawl.engine.read(
+                [run.crawl.files.url(e.path) for entries in chosen for e in entries], schema
+            ).select("domain_fp", "url_fp")
+            pool = candidates.anti_join(taken, ["domain_fp", "url_fp"]).view()
+        if limited:
+            nth = ibis.row_number().over(group_by="group", order_by=BEST_FIRST)
+            share = (pool["limit"] / options.batches).floor().cast("int64")
+            pool = pool.mutate(nth=nth, share=share)
+            pool = pool.filter(pool.nth < pool.share).drop("nth", "share")
+        best = pool.order_by(*BEST_FIRST).limit(options.top)
+        target = Target(
+            run.crawl.files, f"{scratch}/chosen-{number}", schema, (ROW,), "url_fp", groups, run.record.attempt
+        )
+        entries = run.crawl.engine.write(best, target)
+        if not entries:
+            break
+        chosen.append(entries)
+    return chosen
+
+
+def _settle(
+    run: Run, batches: list[list[FileEntry]], schema: pa.Schema, fates: Counter[tuple[str, str]], by_host: bool
+) -> None:
+    """Candidates of a shard that were not among the best of all are not chosen after all."""
+    files = [run.crawl.files.url(e.path) for entries in batches for e in entries]
+    if not by_host:
+        lost = fates["", CHOSEN] - sum(e.rows for entries in batches for e in entries)
+        fates["", CHOSEN] -= lost
+        fates["", BELOW] += lost
+        return
+    final = run.crawl.engine.read(files, schema)
+    counted = run.crawl.engine.collect(final.group_by("host").agg(n=final.count())).to_pylist()
+    chosen = {row["host"]: row["n"] for row in counted}
+    for host, reason in [key for key in fates if key[1] == CHOSEN]:
+        lost = fates[host, reason] - chosen.get(host, 0)
+        fates[host, reason] -= lost
+        fates[host, BELOW] += lost
+
+
+def _complete(run: Run, choice: Choice, entries: list[FileEntry], scratch: str, segment: str) -> ir.Table:
+    """The rows of a fetchlist."""
+    settings = run.crawl.settings.generate
+    fetchlist = run.tables["fetchlist"]
+    target = Target(run.crawl.files, f"{scratch}/{segment}", fetchlist.schema, attempt=run.record.attempt)
+    form = Form(segment, settings.per, settings.partitions, choice.rules_version, tuple(s.name for s in choice.scorers))
+    tasks = [
+        RowsTask(e.shard, choice.shards[e.shard], run.tables["crawldb"], e, choice.schema, target, form)
+        for e in entries
+    ]
+    made = entries_of(run.crawl.engine.run_tasks(tasks, make_rows))
+    return run.crawl.engine.read([run.crawl.files.url(e.path) for e in made], fetchlist.schema)

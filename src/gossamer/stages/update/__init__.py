@@ -1,0 +1,1 @@
+"""update: what fetching and parsing found out, as a change set of the crawldb."""
