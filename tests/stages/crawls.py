@@ -15,6 +15,7 @@ from gossamer.clock import Clock
 from gossamer.crawl import Crawl
 from gossamer.tables import TABLES
 from gossamer.tables.spec import Column, Table
+from gossamer.tables.statuses import Status
 from gossamer.urls import keys
 
 NOW = Clock.at("2026-03-01T12:00:00Z")
@@ -78,3 +79,29 @@ def crawldb_version_2() -> Table:
     old = TABLES["crawldb"]
     color = Column("color", pa.string(), "New in version 2.")
     return replace(old, version=2, columns=(*old.columns, color), migrations={1: add_color})
+
+
+def seeded(root: Path, engine: Any, urls: list[str], **options: Any) -> Crawl:
+    """A crawl that knows some URLs, due now, and nothing else."""
+    crawl = Crawl.init(str(root / "crawl"), shards=4, clock=NOW, engine=engine, **options)
+    crawl.clock = lambda: NOW
+    crawl.load("crawldb", write_rows(root / "seeds.parquet", seed_rows(urls)))
+    return crawl
+
+
+def seed_rows(urls: list[str], **columns: Any) -> pa.Table:
+    """Crawldb rows as inject makes them."""
+    count = len(urls)
+    given: dict[str, Any] = {
+        **keys.url_columns(pa.array(urls, pa.string())),
+        "status": [int(Status.UNFETCHED)] * count,
+        "inlinks": [0] * count,
+        "cash": [1_000_000] * count,
+        "depth": [0] * count,
+        "failures": [0] * count,
+        "interval_s": [30 * 86400] * count,
+        **{name: [NOW.now] * count for name in ("next_fetch", "first_seen", "updated_at")},
+        **columns,
+    }
+    schema = TABLES["crawldb"].schema
+    return pa.table({f.name: pa.array(given[f.name], f.type) if f.name in given else pa.nulls(count, f.type) for f in schema})

@@ -230,7 +230,9 @@ def _told_apart(state: State, event: pa.RecordBatch, outcome: np.ndarray) -> dic
             pc.equal(event.column("segment"), state["segment"]),
         )
     )
-    applied, again = (unknown | newer) & ~untried, same & ~untried
+    speaks = _true(pc.equal(event.column("segment"), state["parsed"]))  # no later fetch has been parsed
+    applied = (unknown | newer) & ~untried
+    again = (same | speaks) & ~untried & ~applied
     return {"applied": applied, "again": again, "stale": ~(applied | again | untried), "untried": untried}
 
 
@@ -305,13 +307,13 @@ def _parsed(before: pa.Array, event: pa.RecordBatch, news: np.ndarray, without: 
 
 def _again(state: State, event: pa.RecordBatch, parsed: np.ndarray, canonical: pa.Array) -> tuple[State, np.ndarray]:
     """A fetch that was applied before, whose parse may be new; its schedule stays. Also which rows that changes."""
-    fetched = np.isin(_numbers(state["status"], 0), (Status.FETCHED, Status.DUPLICATE))
-    speaks = parsed & fetched
+    with_content = np.isin(_numbers(state["status"], 0), states.HAD_CONTENT)
+    was_ours = _true(pc.equal(state["parsed"], event.column("segment")))
+    speaks = parsed & (with_content | was_ours)
     redo: State = dict(state)
     fresh = pc.coalesce(event.column(f"{PARSED}signature"), state["signature"])
     redo["signature"] = pc.if_else(pa.array(speaks), fresh, state["signature"])
-    redo["target"] = pc.if_else(pa.array(speaks), canonical, state["target"])
-    was_ours = _true(pc.equal(state["parsed"], event.column("segment")))
+    redo["target"] = pc.if_else(pa.array(speaks & with_content), canonical, state["target"])
     redo["parsed"] = pc.if_else(pa.array(speaks), event.column("segment"), _where(~was_ours, state["parsed"]))
     names = ("signature", "target", "parsed")
     return redo, np.logical_or.reduce([_differs(redo[name], state[name]) for name in names])
