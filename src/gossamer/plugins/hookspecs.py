@@ -19,6 +19,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from gossamer.tables.spec import Column
+    from gossamer.urls.steps import Filter, Normalizer
 
 PROJECT = "gossamer"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -33,3 +34,17 @@ def gossamer_columns() -> list[Column]:  # type: ignore[empty-body]
 @hookspec
 def gossamer_event(event: dict[str, Any]) -> None:
     """An event of a run (start, phase, done, failed), for monitoring; must be quick. If it raises, the run goes on and counts it."""
+
+
+@hookspec
+def gossamer_normalizers() -> list[Normalizer]:  # type: ignore[empty-body]
+    """Normalisers, each a name and a module-level function that takes a column of URLs, the rule set and the stage, and gives the
+    column anew (NULL rejects). They run where `urls.normalizers` names them. If one raises, its URLs stay as they are, counted.
+    """
+
+
+@hookspec
+def gossamer_filters() -> list[Filter]:  # type: ignore[empty-body]
+    """Filters, each a name and a module-level function that takes a `UrlBatch` and the rule set, and gives a column of reasons (NULL
+    keeps). They run where `filters.chain` names them. If one raises, its URLs are kept, counted.
+    """

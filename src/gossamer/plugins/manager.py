@@ -1,4 +1,4 @@
-"""Finding plugins: installed ones by the entry point group `gossamer`, others by the setting `plugins.load`."""
+"""Finding plugins: ours, installed ones by the entry point group `gossamer`, others by the setting `plugins.load`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import importlib
 from dataclasses import replace
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -15,11 +15,19 @@ from gossamer.plugins import hookspecs
 from gossamer.settings import PluginSettings
 from gossamer.tables.spec import Column
 
+if TYPE_CHECKING:
+    from gossamer.urls.steps import Filter, Normalizer
+
+BUILTIN = {"normalizers": "gossamer.plugins.builtin.normalizers", "filters": "gossamer.plugins.builtin.filters"}
+
 
 def load_plugins(settings: PluginSettings) -> pluggy.PluginManager:
     """A manager with every plugin that is to run."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
+    for name, module in BUILTIN.items():
+        if name not in settings.disable:
+            _register(manager, name, module)
     for entry in entry_points(group=hookspecs.PROJECT):
         if entry.name not in settings.disable:
             _register(manager, entry.name, entry.value)
@@ -57,6 +65,31 @@ def plugin_columns(manager: pluggy.PluginManager) -> list[Column]:
                 f"plugin {name}: gossamer_columns failed ({reason}); it must give a list of Column"
             ) from error
     return columns
+
+
+def url_steps(manager: pluggy.PluginManager, hook: str) -> list[Any]:
+    """The normalisers or filters of all plugins; a later one of the same name takes an earlier one's place."""
+    steps: dict[str, Any] = {}
+    for implementation in getattr(manager.hook, hook).get_hookimpls():
+        try:
+            given: Any = implementation.function()
+            steps |= {step.name: step for step in given}
+        except (Exception, SystemExit) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise PluginError(
+                f"plugin {implementation.plugin_name}: {hook} failed ({reason}); it must give a list of steps"
+            ) from error
+    return list(steps.values())
+
+
+def url_normalizers(manager: pluggy.PluginManager) -> tuple[Normalizer, ...]:
+    """The normalisers all plugins hand over."""
+    return tuple(url_steps(manager, "gossamer_normalizers"))
+
+
+def url_filters(manager: pluggy.PluginManager) -> tuple[Filter, ...]:
+    """The filters all plugins hand over."""
+    return tuple(url_steps(manager, "gossamer_filters"))
 
 
 def tell_plugins(manager: pluggy.PluginManager, event: dict[str, Any]) -> dict[str, str]:
