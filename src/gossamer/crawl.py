@@ -239,6 +239,17 @@ class Crawl:
         snapshot = self.snapshot
         return [self.run("compact", table=t) for t in tables if due(snapshot, t, self.settings.storage)]
 
+    def inject(
+        self, *paths: str, source: str | None = None, update: bool = False, errors: str | None = None
+    ) -> RunRecord:
+        """Add the URLs of seed lists (`-`: stdin) to the crawldb; bad lines are written to the file `errors`."""
+        from gossamer.stages.inject.inputs import spooled
+
+        with spooled([str(path) for path in paths], self.files, self.settings.engine.scratch or None) as stamps:
+            return self.run(
+                "inject", paths=[*map(str, paths)], stamps=stamps, source=source, update=update, errors=errors
+            )
+
     def compact(self, *tables: str) -> list[RunRecord]:
         """Fold change sets into the base of these tables, or of those that are due."""
         from gossamer.stages.rewrite.job import due

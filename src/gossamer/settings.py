@@ -120,6 +120,63 @@ class PluginSettings:
 
 
 @dataclass(frozen=True)
+class UrlSettings:
+    """How URLs are normalised; see docs/urls.md."""
+
+    normalizers: list[str] = setting(
+        ["encoding", "sessions", "tracking", "query", "www"],
+        "Normalisers in their order, after parsing by the WHATWG standard. There are also `index` and `slashes`.",
+    )
+    at: dict[str, str] = setting(
+        {},
+        'Other normalisers at a stage (`inject`, `fetch`, `parse`, `update`, `generate`), such as `generate = "www"`.',
+    )
+    session_parameters: list[str] = setting(
+        [
+            *("sid", "_sid", "jsid", "lsid", "bv_sid", "oscsid", "sessid", "phpsessid", "sessionid", "_sessionid"),
+            *("jsessionid", "_jsessionid", "lsessionid", "bv_sessionid", "session_id", "aspsessionid*"),
+            *("cfid", "cftoken", "zenid"),
+        ],
+        "Parameters that `sessions` takes out of path and query; any case, `*` stands for anything.",
+    )
+    tracking_parameters: list[str] = setting(
+        [
+            *("utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid"),
+            *("ttclid", "igshid", "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi", "mkt_tok", "vero_id"),
+        ],
+        "Parameters that `tracking` takes out of the query; any case, `*` stands for anything.",
+    )
+    www: dict[str, str] = setting({}, "Domains whose canonical host is known: `with` or `without` the `www.` in front.")
+
+
+@dataclass(frozen=True)
+class FilterSettings:
+    """Which URLs are taken; see docs/urls.md."""
+
+    chain: list[str] = setting(
+        ["length", "depth", "segments", "repeats", "scope", "prefix", "suffix", "regex"],
+        "Filters in their order; the first that rejects a URL gives the reason.",
+    )
+    at: dict[str, str] = setting({}, 'Other filters at a stage, such as `fetch = "scope regex"`.')
+    regex_files: list[str] = setting(
+        [], "Files of regular expressions in Nutch's syntax, relative to the crawl; each must accept a URL."
+    )
+    prefix_files: list[str] = setting([], "Files of URL prefixes; `-` before one excludes, the longest decides.")
+    suffix_files: list[str] = setting([], "Files of URL suffixes in Nutch's syntax.")
+    scope: Literal["any", "host", "domain", "seed"] = setting(
+        "any", "Where a crawl stays: on the hosts, in the domains or below the URLs that were injected or are listed."
+    )
+    scope_files: list[str] = setting([], "Files with hosts, domains or URLs that are in scope, one a line.")
+    scope_list: list[str] = setting([], "Hosts, domains or URLs that are in scope.")
+    max_length: int = setting(2048, "Longest URL, in bytes.", least=16, most=65536)
+    max_depth: int = setting(-1, "Most links between a seed and a page; -1: any number.", least=-1)
+    max_segments: int = setting(32, "Most segments in a path.", least=1)
+    max_repeats: int = setting(
+        2, "How often a directory may come in a path, others between, before it is taken for a loop; 0: any.", least=0
+    )
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that can be set."""
 
@@ -130,6 +187,8 @@ class Settings:
     generate: GenerateSettings = field(default_factory=GenerateSettings)
     score: ScoreSettings = field(default_factory=ScoreSettings)
     plugins: PluginSettings = field(default_factory=PluginSettings)
+    urls: UrlSettings = field(default_factory=UrlSettings)
+    filters: FilterSettings = field(default_factory=FilterSettings)
 
 
 @dataclass(frozen=True)

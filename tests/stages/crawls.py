@@ -104,4 +104,6 @@ def seed_rows(urls: list[str], **columns: Any) -> pa.Table:
         **columns,
     }
     schema = TABLES["crawldb"].schema
-    return pa.table({f.name: pa.array(given[f.name], f.type) if f.name in given else pa.nulls(count, f.type) for f in schema})
+    return pa.table(
+        {f.name: pa.array(given[f.name], f.type) if f.name in given else pa.nulls(count, f.type) for f in schema}
+    )

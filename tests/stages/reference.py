@@ -82,7 +82,7 @@ class Reference:
         elif kind == "success" and f.links is not None:
             self.links[f.url] = f.links
             e.parsed = f.segment
-        if kind != "fail" and kind != "retry_later":
+        if kind not in ("fail", "retry_later"):
             e.target = f.target if kind == "redirect_permanent" else f.canonical
         if e.target and kind in ("success", "redirect_permanent"):
             self._enter(e.target, now)

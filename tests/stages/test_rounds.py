@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_ten_rounds_equal_a_naive_reference(tmp_path: Path, engine: Engine, seed
     past: dict[str, list[Fetched]] = {}
     for _ in range(10):
         now += timedelta(days=rng.choice([0.1, 1, 20, 45]))
-        crawl.clock = lambda at=now: Clock(at)
+        crawl.clock = partial(Clock, now)
         assert {host for (host, fate), n in crawl.plan(top=1000).items() if fate == "chosen" and n} == {
             url.split("/")[2] for url in reference.due(now)
         }
@@ -67,7 +68,7 @@ def test_ten_rounds_equal_a_naive_reference(tmp_path: Path, engine: Engine, seed
             store(crawl, tmp_path, segment, found)
             past[segment] = found
         now += timedelta(hours=1)
-        crawl.clock = lambda at=now: Clock(at)
+        crawl.clock = partial(Clock, now)
         crawl.update(*segments)
         reference.update([f for s in segments for f in past[s]], now)
         assert rows_of(crawl) == reference.rows()
@@ -84,7 +85,7 @@ def again(
         past[segment] = [replace(f, links=f.links and f.links[1:]) for f in past[segment]]
         store(crawl, folder, segment, past[segment])
     now += timedelta(hours=1)
-    crawl.clock = lambda: Clock(now)
+    crawl.clock = partial(Clock, now)
     crawl.update(segment)
     reference.update(past[segment], now)
     assert rows_of(crawl) == reference.rows()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+from random import Random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -39,21 +39,23 @@ class Web:
 
     @classmethod
     def random(cls, seed: int, hosts: int = 6, per_host: int = 25) -> Web:
-        rng = random.Random(seed)
+        rng = Random(seed)
         web = cls({f"https://h{h}.example/p{p}": Page() for h in range(hosts) for p in range(per_host)})
         for url in web.pages:
             web.shake(url, rng)
         return web
 
-    def shake(self, url: str, rng: random.Random) -> None:
+    def shake(self, url: str, rng: Random) -> None:
         """The page becomes another."""
         others = list(self.pages)
         links = tuple(dict.fromkeys(rng.choice(others) for _ in range(rng.randrange(8))))
         state = rng.choices([OK, MOVED, LOST, DEAD, BUSY, ERROR], [20, 2, 2, 1, 1, 2])[0]
         canonical = url.replace("/p", "/c") if rng.random() < 0.1 else None
-        self.pages[url] = Page(state, links, rng.randrange(1000), rng.choice(others) if state == MOVED else None, canonical)
+        self.pages[url] = Page(
+            state, links, rng.randrange(1000), rng.choice(others) if state == MOVED else None, canonical
+        )
 
-    def change(self, rng: random.Random, share: float) -> None:
+    def change(self, rng: Random, share: float) -> None:
         for url in list(self.pages):
             if rng.random() < share:
                 self.shake(url, rng)

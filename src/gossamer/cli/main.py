@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import config, crawl, snapshots, stages, tables, verify
+from gossamer.cli import check, config, crawl, snapshots, stages, tables, verify
 from gossamer.cli.context import Options
 from gossamer.errors import GossamerError
 
@@ -66,6 +66,7 @@ stages.add_to(app)
 tables.add_to(app)
 snapshots.add_to(app)
 verify.add_to(app)
+check.add_to(app)
 config.add_to(app)
 
 

@@ -20,6 +20,7 @@ import pluggy
 if TYPE_CHECKING:
     from gossamer.stages.generate.score import Scorer
     from gossamer.tables.spec import Column
+    from gossamer.urls.steps import Filter, Normalizer
 
 PROJECT = "gossamer"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -38,4 +39,20 @@ def gossamer_event(event: dict[str, Any]) -> None:
 
 @hookspec
 def gossamer_scorers() -> list[Scorer]:  # type: ignore[empty-body]
-    """Scorers for the chain of generate, named in the setting score.chain; each works on a batch of URLs at a time."""
+    """Scorers, each a name, the crawldb columns it needs and a module-level function that takes a batch of them, the previous value
+    and the context, and gives the next value. They run where `score.chain` names them. If one raises, it is passed over, counted.
+    """
+
+
+@hookspec
+def gossamer_normalizers() -> list[Normalizer]:  # type: ignore[empty-body]
+    """Normalisers, each a name and a module-level function that takes a column of URLs, the rule set and the stage, and gives the
+    column anew (NULL rejects). They run where `urls.normalizers` names them. If one raises, its URLs stay as they are, counted.
+    """
+
+
+@hookspec
+def gossamer_filters() -> list[Filter]:  # type: ignore[empty-body]
+    """Filters, each a name and a module-level function that takes a `UrlBatch` and the rule set, and gives a column of reasons (NULL
+    keeps). They run where `filters.chain` names them. If one raises, its URLs are kept, counted.
+    """

@@ -1,4 +1,4 @@
-"""Finding plugins: installed ones by the entry point group `gossamer`, others by the setting `plugins.load`."""
+"""Finding plugins: ours, installed ones by the entry point group `gossamer`, others by the setting `plugins.load`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ from gossamer.tables.spec import Column
 
 if TYPE_CHECKING:
     from gossamer.stages.generate.score import Scorer
+    from gossamer.urls.steps import Filter, Normalizer
+
+BUILTIN = {name: f"gossamer.plugins.builtin.{name}" for name in ("normalizers", "filters", "scorers")}
 
 
 def load_plugins(settings: PluginSettings) -> pluggy.PluginManager:
     """A manager with every plugin that is to run."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
+    for name, module in BUILTIN.items():
+        if name not in settings.disable:
+            _register(manager, name, module)
     for entry in entry_points(group=hookspecs.PROJECT):
         if entry.name not in settings.disable:
             _register(manager, entry.name, entry.value)
@@ -62,18 +68,34 @@ def plugin_columns(manager: pluggy.PluginManager) -> list[Column]:
     return columns
 
 
-def plugin_scorers(manager: pluggy.PluginManager) -> list[Scorer]:
-    """The scorers plugins hand over."""
-    scorers: list[Scorer] = []
-    for implementation in manager.hook.gossamer_scorers.get_hookimpls():
+def named_steps(manager: pluggy.PluginManager, hook: str) -> list[Any]:
+    """What all plugins hand over for a chain; a later step of the same name takes an earlier one's place."""
+    steps: dict[str, Any] = {}
+    for implementation in getattr(manager.hook, hook).get_hookimpls():
         try:
-            scorers += implementation.function()
+            given: Any = implementation.function()
+            steps |= {step.name: step for step in given}
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}"
             raise PluginError(
-                f"plugin {implementation.plugin_name}: gossamer_scorers failed ({reason}); fix it"
+                f"plugin {implementation.plugin_name}: {hook} failed ({reason}); it must give a list of steps"
             ) from error
-    return scorers
+    return list(steps.values())
+
+
+def url_normalizers(manager: pluggy.PluginManager) -> tuple[Normalizer, ...]:
+    """The normalisers all plugins hand over."""
+    return tuple(named_steps(manager, "gossamer_normalizers"))
+
+
+def url_filters(manager: pluggy.PluginManager) -> tuple[Filter, ...]:
+    """The filters all plugins hand over."""
+    return tuple(named_steps(manager, "gossamer_filters"))
+
+
+def scorers(manager: pluggy.PluginManager) -> tuple[Scorer, ...]:
+    """The scorers all plugins hand over."""
+    return tuple(named_steps(manager, "gossamer_scorers"))
 
 
 def tell_plugins(manager: pluggy.PluginManager, event: dict[str, Any]) -> dict[str, str]:

@@ -34,12 +34,12 @@ class ShardFiles:
     deltas: tuple[tuple[FileEntry, ...], ...]
 
 
-def folded_deltas(shard: ShardFiles, table: Table) -> pa.Table | None:
-    """All change sets of a shard as one, with the marks of deletions if there are any."""
+def folded_deltas(shard: ShardFiles, table: Table, names: Sequence[str]) -> pa.Table | None:
+    """Some columns of all change sets of a shard as one, with the marks of deletions if there are any."""
     whole: pa.Table | None = None
     for entries in shard.deltas:
         if entries:
-            delta = marked(read_columns(shard.files, entries, (*table.names, DELETED), table.schema))
+            delta = marked(read_columns(shard.files, entries, (*names, DELETED), table.schema))
             whole = delta if whole is None else fold(table, whole, delta)
     return whole
 
@@ -48,8 +48,12 @@ def read_columns(
     files: Files, entries: Sequence[FileEntry], names: Sequence[str], schema: pa.Schema, texts: Sequence[str] = ()
 ) -> pa.Table:
     """Some columns of some files; those a file lacks are NULL, those of `texts` stay dictionaries."""
+    kinds = {
+        n: pa.dictionary(pa.int32(), schema.field(n).type) if n in texts else schema.field(n).type for n in schema.names
+    }
+    none = pa.table({n: pa.array([], kinds[n]) for n in names if n in kinds})
     parts = [_read_file(files, entry, names, schema, texts) for entry in entries]
-    return pa.concat_tables(parts)
+    return pa.concat_tables(parts) if parts else none
 
 
 def _read_file(
@@ -172,7 +176,7 @@ def _bitmap(fingerprints: np.ndarray) -> np.ndarray:
 
 
 def _int64(rows: pa.Table, name: str) -> np.ndarray:
-    return rows.column(name).to_numpy()
+    return np.asarray(rows.column(name).to_numpy())
 
 
 def _replaced(column: pa.ChunkedArray, at: np.ndarray, values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -239,4 +243,4 @@ def _chosen(older: pa.ChunkedArray, newer: pa.ChunkedArray, second: np.ndarray) 
 
 
 def _mask(column: pa.ChunkedArray) -> np.ndarray:
-    return column.combine_chunks().to_numpy(zero_copy_only=False)
+    return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False))

@@ -124,21 +124,14 @@ class Fates:
 def deciding_rows(task: CandidateTask) -> pa.Table:
     """All rows of the group with the columns that decide, in the order of the base, then the new ones."""
     wanted = {*DECIDING, *FACTS, *(name for scorer in task.scorers for name in scorer.columns)}
-    table = task.table.narrowed(tuple(wanted))
-    names = [name for name in table.names if name in wanted]
-    base = None
-    if task.shard.base:
-        base = read_columns(task.shard.files, task.shard.base, names, table.schema, texts=("host",))
-    deltas = folded_deltas(task.shard, table)
+    names = [name for name in task.table.names if name in wanted]
+    schema = task.table.schema
+    rows = read_columns(task.shard.files, task.shard.base, names, schema, texts=("host",)).unify_dictionaries()
+    deltas = folded_deltas(task.shard, task.table, names)
     if deltas is not None:
-        deltas = deltas.select([n for n in deltas.column_names if n in wanted or n.startswith("_")])
-        deltas = deltas.set_column(deltas.column_names.index("host"), "host", deltas.column("host").dictionary_encode())
-    if base is None and deltas is None:
-        base = pa.table([pa.array([], table.schema.field(n).type) for n in names], names)
-        return base.append_column(ROW, pa.array([], pa.int64()))
-    rows = deltas if base is None else base if deltas is None else fold(table, base.unify_dictionaries(), deltas)
-    rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
-    return finished(rows)
+        hosts = deltas.column("host").dictionary_encode()
+        rows = fold(task.table, rows, deltas.set_column(deltas.column_names.index("host"), "host", hosts))
+    return finished(rows.append_column(ROW, pa.array(np.arange(rows.num_rows))))
 
 
 @dataclass(frozen=True)
@@ -212,7 +205,8 @@ def _host_limits(limits: Limits, known: dict[str, Any]) -> np.ndarray:
     if not limits.seconds:
         return most
     pace = np.maximum(known["delay"] + known["latency"], 1)
-    return np.minimum(most, np.int64(limits.seconds * 1000) // pace)
+    in_time: np.ndarray = int(limits.seconds * 1000) // pace
+    return np.minimum(most, in_time)
 
 
 def _due(task: CandidateTask, rows: pa.Table, fates: Fates, hosts: HostFacts) -> np.ndarray:
@@ -247,7 +241,7 @@ def _is_due(now: datetime, rows: pa.Table) -> np.ndarray:
     by_clock = pc.less_equal(rows.column("next_fetch"), moment).fill_null(True)
     linked = pc.greater(rows.column("linked_at"), rows.column("updated_at")).fill_null(False)
     back = pc.and_(pc.equal(rows.column("status"), Status.GONE.value).fill_null(False), linked)
-    return pc.or_(by_clock, back).combine_chunks().to_numpy(zero_copy_only=False)
+    return np.asarray(pc.or_(by_clock, back).combine_chunks().to_numpy(zero_copy_only=False))
 
 
 def _listed(files: Files, entries: tuple[FileEntry, ...], rows: pa.Table) -> np.ndarray:
@@ -352,7 +346,8 @@ def tie_of(url_fps: np.ndarray, seed: int) -> np.ndarray:
 def group_of(hosts: HostFacts, rows: pa.Table, at: np.ndarray) -> np.ndarray:
     """What the limits of some rows go by: their host, address or (where that is unknown) registered domain."""
     groups = hosts.groups[hosts.codes[at]]
-    return np.where(groups == 0, rows.column("domain_fp").to_numpy()[at], groups)
+    domains = np.asarray(rows.column("domain_fp").to_numpy())[at]
+    return np.asarray(np.where(groups == 0, domains, groups))
 
 
 def _output(task: CandidateTask, rows: pa.Table, at: np.ndarray, scored: Scored, hosts: HostFacts) -> pa.RecordBatch:

@@ -33,7 +33,7 @@ from gossamer.stages.generate.candidates import (
     find_candidates,
 )
 from gossamer.stages.generate.rows import Form, RowsTask, make_rows
-from gossamer.stages.generate.score import BUILT_IN, Context, Scorer
+from gossamer.stages.generate.score import Context, Scorer
 from gossamer.stages.rewrite.job import tasks_for
 from gossamer.storage.parquet import FileEntry, Target, entries_of, write_part
 from gossamer.storage.snapshots import read_manifest
@@ -171,10 +171,10 @@ def shard_files(run: Run, frequency: str | None) -> list[ShardFiles]:
 
 
 def chosen_scorers(run: Run) -> tuple[Scorer, ...]:
-    """The chain the settings name, from built-in and plugin scorers."""
-    from gossamer.plugins.manager import plugin_scorers
+    """The chain the settings name."""
+    from gossamer.plugins.manager import scorers
 
-    known = {scorer.name: scorer for scorer in (*BUILT_IN, *plugin_scorers(run.crawl.plugins))}
+    known = {scorer.name: scorer for scorer in scorers(run.crawl.plugins)}
     for name in run.crawl.settings.score.chain:
         if name not in known:
             raise SettingsError(f"score.chain: there is no scorer {name}; there are {', '.join(known)}")

@@ -24,8 +24,10 @@ from gossamer.urls import keys
 KEY = ("domain_fp", "url_fp", "rowkey")
 KNOWN, PARSED = "k_", "p_"  # prefixes of what the crawldb and the parse said
 TARGET = "t_"  # prefix of the keys of a redirect's or canonical's target
-FROM_FETCH = ("url", "segment", "via", "outcome", "retry_after_s", "redirect_to", "etag", "last_modified")
-FROM_FETCH += ("payload_digest", "fetched_at")
+FROM_FETCH = (
+    "url", "segment", "via", "outcome", "retry_after_s", "redirect_to", "etag", "last_modified", "payload_digest",
+    "fetched_at",
+)  # fmt: skip
 FROM_PARSE = ("status", "signature", "canonical", "change_interval_s")
 VALIDATORS = ("etag", "last_modified")
 EVENTS = ("applied", "again", "stale", "untried")
@@ -339,15 +341,15 @@ def _where(mask: np.ndarray, column: pa.Array) -> pa.Array:
 
 
 def _numbers(column: pa.Array, instead: int) -> np.ndarray:
-    return pc.fill_null(column, pa.scalar(instead, column.type)).to_numpy(zero_copy_only=False)
+    return np.asarray(pc.fill_null(column, pa.scalar(instead, column.type)).to_numpy(zero_copy_only=False))
 
 
 def _true(column: pa.Array) -> np.ndarray:
     """Where a condition holds; NULL is no."""
-    return column.fill_null(False).to_numpy(zero_copy_only=False)
+    return np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def _differs(one: pa.Array, other: pa.Array) -> np.ndarray:
     """Where two columns differ; NULL equals NULL."""
     same = pc.or_(pc.equal(one, other).fill_null(False), pc.and_(one.is_null(), other.is_null()))
-    return ~same.to_numpy(zero_copy_only=False)
+    return ~np.asarray(same.to_numpy(zero_copy_only=False))

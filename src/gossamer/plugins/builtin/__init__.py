@@ -1,0 +1,1 @@
+"""What Gossamer itself brings, as plugins like any other."""

@@ -1,0 +1,97 @@
+"""URLs by the WHATWG standard: raw text → canonical hrefs, or the reason why it is none that we could fetch.
+
+Most URLs that reach a crawler are canonical already. One regular expression over the whole column finds these; only the
+others are parsed, one by one, by ada. Both ways must agree, and a test sees to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from ada_url import join_url, normalize_url
+
+LONGEST = 1 << 16  # characters of raw text; what is longer is not even parsed
+
+_ENCODED = (
+    r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"  # triplets that must stay, as they must look
+)
+_PATH = rf"(?:[A-Za-z0-9!$&'()*+,;=:@/~._|\[\]-]|{_ENCODED})*"
+_QUERY = rf"(?:[A-Za-z0-9!$&()*+,;=:@/~._|\[\]{{}}?-]|{_ENCODED})+"
+# A last label that starts with a letter is no number, so the host is no address in disguise.
+CANONICAL = rf"^https?://(?:[a-z0-9_-]+\.)+[a-z][a-z0-9_-]*/{_PATH}(?:\?{_QUERY})?$"
+UNSURE = r"xn--|/\.{1,2}(?:[/?]|$)"  # A-labels to check, dot segments to resolve
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_PORT = re.compile(r"https?:[/\\]*(?:[^/\\?#]*@)?(?:\[[^\]]*\]|[^/\\?#:@\[\]]+):(?P<port>[^/\\?#]*)", re.IGNORECASE)
+_TRAILING_DOTS = re.compile(r"\.+(?=(?::\d+)?$)")
+_STRIPPED = "".join(map(chr, range(0x21)))  # C0 controls and space
+_REMOVED = dict.fromkeys(map(ord, "\t\n\r"))
+
+
+def parse(url: str) -> tuple[str | None, str | None]:
+    """The canonical href without credentials, fragment, empty query and dots after the host; or None and why."""
+    if len(url) > LONGEST:
+        return None, "too long"
+    try:
+        href: str = normalize_url(url)
+    except ValueError:
+        return None, _why_not(url)
+    if not href.startswith(("http://", "https://")):
+        return None, "scheme"
+    href = href.partition("#")[0]
+    start = href.index("//") + 2
+    end = href.index("/", start)
+    authority = href[start:end].rpartition("@")[2]
+    rest = href[end:]
+    if rest.find("?") == len(rest) - 1:
+        rest = rest.removesuffix("?")
+    bare = _TRAILING_DOTS.sub("", authority)
+    if bare != authority:
+        if not bare or bare.startswith(":"):
+            return None, "host"
+        return parse(f"{href[:start]}{bare}{rest}")  # without its dots it may be an address
+    return f"{href[:start]}{authority}{rest}", None
+
+
+def _why_not(url: str) -> str:
+    """Why ada refused a URL, in one of a few words."""
+    text = url.strip(_STRIPPED).translate(_REMOVED)
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return "not a URL"
+    if scheme[1].lower() not in ("http", "https"):
+        return "scheme"
+    port = _PORT.match(text)
+    if port and (not port["port"].isascii() or not port["port"].isdigit() or int(port["port"]) > 65535):
+        return "port"
+    return "host"
+
+
+def parse_column(urls: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """`parse` of a column: hrefs and reasons. NULL in gives NULL and `not a URL`."""
+    canonical = pc.and_(
+        pc.match_substring_regex(urls, CANONICAL),
+        pc.and_(pc.less_equal(pc.binary_length(urls), LONGEST), pc.invert(pc.match_substring_regex(urls, UNSURE))),
+    ).fill_null(False)
+    reasons = pa.nulls(len(urls), pa.string())
+    if pc.all(canonical).as_py():
+        return urls, reasons
+    odd = pc.invert(canonical)
+    parsed = [(None, "not a URL") if url is None else parse(url) for url in urls.filter(odd).to_pylist()]
+    hrefs, why = (pa.array([pair[at] for pair in parsed], pa.string()) for at in (0, 1))
+    return pc.replace_with_mask(urls, odd, hrefs), pc.replace_with_mask(reasons, odd, why)
+
+
+def resolve(base: str, links: Iterable[str]) -> list[str | None]:
+    """Each link as an absolute URL seen from `base`; None where that is not possible."""
+    return [_join(base, link) for link in links]
+
+
+def _join(base: str, link: str) -> str | None:
+    try:
+        return str(join_url(base, link))
+    except ValueError:
+        return None
