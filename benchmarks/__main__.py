@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "engine", "merge")
+ALL = ("start", "engine", "merge", "crawldb")
 
 
 def main() -> None:

@@ -114,7 +114,7 @@ def bench(size: int) -> dict[str, float]:
             looked = []
             for _ in range(5):
                 start = time.perf_counter()
-                found = crawl.engine.collect(crawl.source().table("crawldb", keys=(low, high)))
+                found = crawl.engine.collect(crawl.source().table("crawldb", keys=((low, high),)))
                 looked.append(time.perf_counter() - start)
             hit, total = row_groups(crawl, low, str(high))
             with measured() as compact:

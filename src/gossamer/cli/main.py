@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import check, config, crawl, snapshots, stages, tables, verify
+from gossamer.cli import batches, check, config, crawl, snapshots, stages, tables, verify
 from gossamer.cli.context import Options
 from gossamer.errors import GossamerError
 

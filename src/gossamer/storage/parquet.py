@@ -28,6 +28,7 @@ ENTRY_SCHEMA = pa.schema(
         pa.field("bytes", pa.int64(), nullable=False),
         pa.field("deletes", pa.int64(), nullable=False),
         pa.field("checksum", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
     ]
 )
 DELETED = "_deleted"  # change sets may carry this column: true takes the key out of the table
@@ -43,6 +44,7 @@ class FileEntry:
     bytes: int
     deletes: int = 0  # rows that take their key out of the table
     checksum: str = ""  # xxh3-64 of the file's bytes
+    kind: str = ""  # what its rows have in common, such as a frequency class; empty: nothing
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from gossamer.tables.merge import GONE, WIPE
 from gossamer.tables.spec import Column, Merge, Table
 
 BITMAP_BITS = 22  # 4 MB of bytes: stays in the cache
+BITMAP_PAYS = 500_000  # rows from which on it is worth making
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def fold(table: Table, older: pa.Table, newer: pa.Table) -> pa.Table:
     Both keep the marks when one has them; `finished` takes them off.
     """
     older, newer = _alike(older, newer)
-    mine, theirs = matches(older, newer)
+    mine, theirs = matches(table, older, newer)
     together = combined(table, older.take(pa.array(mine)), newer.take(pa.array(theirs)))
     columns = [_replaced(older.column(n), mine, together.column(n)) for n in older.column_names]
     changed = pa.table(columns, older.column_names)
@@ -146,10 +147,13 @@ def _alike(older: pa.Table, newer: pa.Table) -> tuple[pa.Table, pa.Table]:
     return older, newer
 
 
-def matches(older: pa.Table, newer: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+def matches(table: Table, older: pa.Table, newer: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """Places of equal keys in both tables; each key is in each table once."""
-    ours, theirs = (_int64(rows, "url_fp") for rows in (older, newer))
-    maybe = np.flatnonzero(_bitmap(theirs)[ours & ((1 << BITMAP_BITS) - 1)])
+    hashed = table.shard_by or table.key[0]
+    ours, theirs = (np.asarray(rows.column(hashed).to_numpy()) for rows in (older, newer))
+    maybe = np.arange(len(ours))
+    if len(ours) > BITMAP_PAYS:
+        maybe = np.flatnonzero(_bitmap(theirs)[ours & ((1 << BITMAP_BITS) - 1)])
     order = np.argsort(theirs, kind="stable")
     ranked = theirs[order]
     low = np.searchsorted(ranked, ours[maybe], "left")
@@ -159,8 +163,8 @@ def matches(older: pa.Table, newer: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         hit = low + nth < high
         left, right = maybe[hit], order[low[hit] + nth]
         same = np.ones(len(left), bool)
-        for name in ("domain_fp", "rowkey"):
-            if name in older.column_names and name in newer.column_names:
+        for name in table.key:
+            if name != hashed and name in older.column_names:
                 a, b = older.column(name).take(pa.array(left)), newer.column(name).take(pa.array(right))
                 same &= pc.equal(a, b).to_numpy(zero_copy_only=False)
         found.append((left[same], right[same]))
@@ -173,10 +177,6 @@ def _bitmap(fingerprints: np.ndarray) -> np.ndarray:
     seen = np.zeros(1 << BITMAP_BITS, bool)
     seen[fingerprints & ((1 << BITMAP_BITS) - 1)] = True
     return seen
-
-
-def _int64(rows: pa.Table, name: str) -> np.ndarray:
-    return np.asarray(rows.column(name).to_numpy())
 
 
 def _replaced(column: pa.ChunkedArray, at: np.ndarray, values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -183,7 +183,7 @@ COUNTED = Table(
     doc="The links that `inlinks` counts, by the segment they were parsed in: what is taken back when a page changes.",
     kind=Kind.SEGMENT,
     key=("src_domain_fp", "src_url_fp", "domain_fp", "url_fp", "url"),
-    order=("src_url_fp", "src_domain_fp", "url_fp", "domain_fp", "url"),
+    order=(),
     columns=(
         *url_keys("src_", "the linking page"),
         *url_keys("", "the link's target"),

@@ -205,8 +205,7 @@ def _host_limits(limits: Limits, known: dict[str, Any]) -> np.ndarray:
     if not limits.seconds:
         return most
     pace = np.maximum(known["delay"] + known["latency"], 1)
-    in_time: np.ndarray = int(limits.seconds * 1000) // pace
-    return np.minimum(most, in_time)
+    return np.asarray(np.minimum(most, int(limits.seconds * 1000) // pace))
 
 
 def _due(task: CandidateTask, rows: pa.Table, fates: Fates, hosts: HostFacts) -> np.ndarray:

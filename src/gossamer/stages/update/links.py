@@ -56,7 +56,7 @@ def classified(outlinks: ir.Table, pages: ir.Table, settings: LinkSettings) -> i
     to_itself = (joined.src_domain_fp == joined.domain_fp) & (joined.src_url_fp == joined.url_fp)
     reason = ibis.cases(
         (joined.src_segment.isnull(), NOT_CURRENT),
-        (to_itself & (joined.url == joined.src), SELF),
+        (to_itself, SELF),
         (marked, NOFOLLOW),
         (joined.kind.isnull() | joined.kind.isin(FROM_PAGES), COUNTED),
         else_=ENTERED,
@@ -173,8 +173,9 @@ def targets(parts: list[ir.Table], now: datetime, schedule: ScheduleSettings) ->
         for part in parts
     ]  # fmt: skip
     rows = ibis.union(*alike) if len(alike) > 1 else alike[0]
-    grouped = rows.group_by(*DST, "rowkey").agg(
-        host=rows.host.max(),
+    grouped = rows.group_by(*DST).agg(
+        rowkey=rows.rowkey.arbitrary(),  # like the host it follows from the URL
+        host=rows.host.arbitrary(),
         inlinks=rows.inlinks.sum().cast("int32"),
         cash=rows.share.sum().cast("int64"),
         depth=rows.depth.min(),
