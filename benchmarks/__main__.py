@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "engine", "merge")
+ALL = ("start", "urls", "engine", "merge")
 
 
 def main() -> None:
