@@ -124,16 +124,18 @@ def test_the_fast_path_is_taken_and_means_that_nothing_changes():
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("url", "href"),
     [
-        "https://www.example.org/",
-        "http://a.b-c.example.co.uk/path/to/page.html?id=7&lang=en",
-        "https://example.org/a%20b;v=1,2/(x)!$&'*+~:@[]|?q=%C3%A9[]{}|/?:@",
+        ("https://www.example.org/", None),
+        ("http://a.b-c.example.co.uk/path/to/page.html?id=7&lang=en", None),
+        ("https://example.org/a%20b;v=1,2/(x)!$&'*+~:@[]|%?q=%C3%a9[]{}|/?:@%zz", None),
+        ("https://example.org/a#b \n?#c", "https://example.org/a"),
     ],
 )
-def test_canonical_urls_need_no_parser(url: str):
+def test_canonical_urls_need_no_parser(url: str, href: str | None):
     assert pc.match_substring_regex(pa.array([url]), CANONICAL).to_pylist() == [True]
-    assert parse(url) == (url, None)
+    assert parse(url) == (href or url, None)
+    assert parse_column(pa.array([url]))[0].to_pylist() == [href or url]
 
 
 def test_what_is_parsed_stays():
