@@ -43,4 +43,4 @@ def gossamer_normalizers() -> list[Normalizer]:  # type: ignore[empty-body]
 
 @hookspec
 def gossamer_filters() -> list[Filter]:  # type: ignore[empty-body]
-    """Named functions from columns of URLs to reasons to reject them, run where `filters.chain` names them. If one raises, its URLs are kept, counted."""
+    """Named functions that give reasons to reject URLs, run where `filters.chain` names them. If one raises, its URLs are kept, counted."""

@@ -16,12 +16,12 @@ from ada_url import join_url, normalize_url
 LONGEST = 1 << 16  # characters of raw text; what is longer is not even parsed
 
 # A last label that starts with a letter is no number, so the host is no address in disguise. The standard leaves
-# percent signs as they are, and of what looks like this we drop nothing but the fragment.
+# percent signs and A-labels as they are, and of what looks like this we drop nothing but the fragment.
 CANONICAL = (
     r"^https?://(?:[a-z0-9_-]+\.)+[a-z][a-z0-9_-]*/[A-Za-z0-9!$%&'()*+,;=:@/~._|\[\]-]*"
     r"(?:\?[A-Za-z0-9!$%&()*+,;=:@/~._|\[\]{}?-]+)?(?:#(?s:.*))?$"
 )
-UNSURE = r"xn--|/\.{1,2}(?:[/?#]|$)|%2[Ee]"  # A-labels to check, dot segments to resolve
+UNSURE = r"/\.{1,2}(?:[/?#]|$)|%2[Ee]"  # dot segments to resolve
 FRAGMENT = "#(?s:.*)"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")

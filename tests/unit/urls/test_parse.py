@@ -127,6 +127,8 @@ def test_the_fast_path_is_taken_and_means_that_nothing_changes():
     ("url", "href"),
     [
         ("https://www.example.org/", None),
+        ("https://xn--bcher-kva.example/", None),
+        ("https://xn--a.xn--.example/", None),
         ("http://a.b-c.example.co.uk/path/to/page.html?id=7&lang=en", None),
         ("https://example.org/a%20b;v=1,2/(x)!$&'*+~:@[]|%?q=%C3%a9[]{}|/?:@%zz", None),
         ("https://example.org/a#b \n?#c", "https://example.org/a"),
