@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "engine", "merge", "crawldb")
+ALL = ("start", "urls", "engine", "merge", "inject", "crawldb")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A round's cost: generate and update over db sizes × batch sizes, compaction counted in; t = n_db · c1 + n_list · c2.
+"""A round's cost: generate and update over db sizes and batch sizes, compaction counted in; t = n_db · c1 + n_list · c2.
 
 The peer is the same round on local Spark at one of the sizes, and a bare DuckDB scan of the columns generate decides by.
 """
@@ -56,6 +56,7 @@ def rounds(size: int, batches: tuple[int, ...], sets: tuple[str, ...] = ()) -> t
         Crawl.init(folder, shards=SHARDS).close()
         with Crawl(folder, sets=SETTINGS) as maker:
             make_crawldb(maker, size)
+            maker.compact("crawldb")
         bare = bare_scan(folder)
         with Crawl(folder, sets=(*SETTINGS, *sets), clock=partial(Clock, NOW)) as crawl:
             crawl.run("drop", segments=[])  # starts the engine's workers

@@ -220,7 +220,7 @@ class Crawl:
     def update(self, *segments: str) -> RunRecord:
         """Apply fetched segments (those not applied yet, if none is named); compacts the crawldb when that is due."""
         record = self.run("update", segments=sorted(segments or self.pending()))
-        self.compact_due("crawldb")
+        self.tidy()
         return record
 
     def pending(self) -> list[str]:
@@ -232,12 +232,13 @@ class Crawl:
             raise UsageError("every fetched segment has been applied; name one to apply it again")
         return waiting
 
-    def compact_due(self, *tables: str) -> list[RunRecord]:
-        """Compact those of these tables that are due."""
+    def tidy(self) -> None:
+        """When the crawldb's change sets have grown enough: take out what is gone for long, and compact."""
         from gossamer.stages.rewrite.job import due
 
-        snapshot = self.snapshot
-        return [self.run("compact", table=t) for t in tables if due(snapshot, t, self.settings.storage)]
+        if due(self.snapshot, "crawldb", self.settings.storage):
+            self.run("purge")
+            self.run("compact", table="crawldb")
 
     def inject(
         self, *paths: str, source: str | None = None, update: bool = False, errors: str | None = None

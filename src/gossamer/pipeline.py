@@ -69,6 +69,14 @@ STAGES: dict[str, Stage] = {
             job="gossamer.stages.update.job:run",
         ),
         Stage(
+            "purge",
+            "Take out URLs that are gone and that nothing has linked to for a year.",
+            reads=("crawldb",),
+            writes=("crawldb",),
+            balance="gone = purged + kept",
+            job="gossamer.stages.update.purge:run",
+        ),
+        Stage(
             "compact",
             "Fold a table's change sets into its base, shard by shard.",
             reads=ANY,

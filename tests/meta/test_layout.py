@@ -17,7 +17,19 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "gossamer"
 FILES = sorted(SOURCE.rglob("*.py"))
 ENGINES = {"duckdb", "pyspark", "py4j"}
-HEAVY = {"pyarrow", "ibis", "duckdb", "pyspark", "numpy", "pandas", "msgspec", "sqlglot", "pydantic", "pluggy"}
+HEAVY = {
+    "pyarrow",
+    "ibis",
+    "duckdb",
+    "pyspark",
+    "numpy",
+    "pandas",
+    "msgspec",
+    "sqlglot",
+    "pydantic",
+    "pluggy",
+    "ada_url",
+}
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:

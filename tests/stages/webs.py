@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from random import Random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa

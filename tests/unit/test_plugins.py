@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from gossamer.errors import PluginError
-from gossamer.plugins.manager import load_plugins, plugin_columns, tell_plugins
+from gossamer.plugins.manager import (
+    BUILTIN,
+    load_plugins,
+    plugin_columns,
+    tell_plugins,
+    url_filters,
+    url_normalizers,
+)
 from gossamer.settings import PluginSettings
 
 HEAD = (
@@ -52,13 +59,36 @@ def installed(tmp_path: Path, module: Module) -> Callable[[str, str], None]:
 
 
 def names(settings: PluginSettings) -> list[str]:
-    return [name for name, _ in load_plugins(settings).list_name_plugin()]
+    """Those that are not ours."""
+    return [name for name, _ in load_plugins(settings).list_name_plugin() if name not in BUILTIN]
 
 
 def test_no_plugins():
     manager = load_plugins(PluginSettings())
     assert plugin_columns(manager) == []
     assert tell_plugins(manager, {"event": "start"}) == {}
+
+
+def test_ours_are_plugins_like_any_other():
+    assert [step.name for step in url_filters(load_plugins(PluginSettings()))][:2] == ["length", "depth"]
+    manager = load_plugins(PluginSettings(disable=["filters"]))
+    assert url_filters(manager) == ()
+    assert [step.name for step in url_normalizers(manager)][:2] == ["encoding", "sessions"]
+
+
+def test_a_step_of_the_same_name_takes_the_place(module: Module):
+    source = "from gossamer.urls.steps import Filter\ndef mine(batch, rules): ...\n@hookimpl\ndef gossamer_filters():\n    return [Filter('scope', mine)]\n"
+    module("shop_plugin", HEAD + source)
+    steps = {step.name: step.run for step in url_filters(load_plugins(PluginSettings(load=["shop_plugin"])))}
+    assert steps["scope"].__module__ == "shop_plugin"
+    assert len(steps) == 8
+
+
+@pytest.mark.parametrize("body", ["raise KeyError('x')", "return None", "return ['scope']"])
+def test_steps_must_be_steps(module: Module, body: str):
+    module("broken", f"{HEAD}@hookimpl\ndef gossamer_normalizers():\n    {body}\n")
+    with pytest.raises(PluginError, match=r"^plugin broken: gossamer_normalizers failed \(.*\); it must give a list"):
+        url_normalizers(load_plugins(PluginSettings(load=["broken"])))
 
 
 def test_an_installed_plugin_is_found(module: Module, installed: Callable[[str, str], None]):

@@ -9,7 +9,6 @@ import typer
 
 from gossamer.cli.context import Options, options
 from gossamer.pipeline import STAGES
-from gossamer.tables.frequency import Frequency
 
 HOSTS = 20  # shown to a person; --json gives all
 
@@ -36,8 +35,10 @@ def generate(
         str | None, typer.Option(metavar="FILE", help="Choose from these URLs only, one a line, due or not.")
     ] = None,
     frequency: Annotated[
-        Frequency | None,
-        typer.Option("--class", help="Only pages of this class; reads only their part of the crawldb."),
+        str | None,
+        typer.Option(
+            "--class", help="Only pages of this class (new, hot, warm, cold); reads only their part of the crawldb."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be chosen of each host, and why the rest would not.")
@@ -45,13 +46,12 @@ def generate(
 ) -> None:
     """Choose what to fetch next."""
     chosen = options(context)
-    wanted = frequency.value if frequency else None
     with chosen.open() as crawl:
         if dry_run:
-            fates = crawl.plan(top=top, batches=batches, hours=hours, urls=urls, frequency=wanted)
+            fates = crawl.plan(top=top, batches=batches, hours=hours, urls=urls, frequency=frequency)
             _show_plan(chosen, fates)
             return
-        made = crawl.generate(top=top, batches=batches, hours=hours, urls=urls, frequency=wanted)
+        made = crawl.generate(top=top, batches=batches, hours=hours, urls=urls, frequency=frequency)
     if not (chosen.json or chosen.quiet):
         typer.echo(f"Made {', '.join(made)}." if made else "Nothing is due; see `gossamer generate --dry-run` for why.")
 

@@ -63,6 +63,7 @@ def before(
 
 crawl.add_to(app)
 stages.add_to(app)
+batches.add_to(app)
 tables.add_to(app)
 snapshots.add_to(app)
 verify.add_to(app)

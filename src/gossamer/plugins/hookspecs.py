@@ -46,13 +46,9 @@ def gossamer_scorers() -> list[Scorer]:  # type: ignore[empty-body]
 
 @hookspec
 def gossamer_normalizers() -> list[Normalizer]:  # type: ignore[empty-body]
-    """Normalisers, each a name and a module-level function that takes a column of URLs, the rule set and the stage, and gives the
-    column anew (NULL rejects). They run where `urls.normalizers` names them. If one raises, its URLs stay as they are, counted.
-    """
+    """Named functions that rewrite columns of URLs, run where `urls.normalizers` names them. If one raises, its URLs stay as they are, counted."""
 
 
 @hookspec
 def gossamer_filters() -> list[Filter]:  # type: ignore[empty-body]
-    """Filters, each a name and a module-level function that takes a `UrlBatch` and the rule set, and gives a column of reasons (NULL
-    keeps). They run where `filters.chain` names them. If one raises, its URLs are kept, counted.
-    """
+    """Named functions that give reasons to reject URLs, run where `filters.chain` names them. If one raises, its URLs are kept, counted."""

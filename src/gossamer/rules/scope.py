@@ -64,7 +64,8 @@ def parse_scope(text: str) -> list[str]:
 
 def entries(scope: str, urls: Iterable[str]) -> list[str]:
     """What is remembered of injected URLs: hosts, or for `seed` the URLs up to their last slash."""
-    return sorted({_below(url) if scope == "seed" else _host_of(url) for url in urls} - {""})
+    below = set(map(_below, urls)) - {""}
+    return sorted(below if scope == "seed" else set(map(_host_of, below)))
 
 
 def _host_of(entry: str) -> str:

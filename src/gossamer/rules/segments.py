@@ -47,4 +47,4 @@ def where_deep(urls: pa.Array, slashes: int, found: Callable[[str], bool]) -> np
 
 def where_alternating(urls: pa.Array) -> np.ndarray:
     """`alternates` of a column."""
-    return where_deep(urls, 6, alternates)
+    return where_deep(urls, 7, alternates)  # two of the scheme, five around and after the segments

@@ -95,7 +95,7 @@ def stream(
     """The rows of a keyed table in its order, merged; each key is in one piece only."""
     sets = [[SortedFile(files, entry, table) for entry in entries] for entries in (base, *deltas)]
     everything = [file for of_set in sets for file in of_set]
-    while any(file.buffer is not None and file.buffer.num_rows or not file.ended for file in everything):
+    while any((file.buffer is not None and file.buffer.num_rows) or not file.ended for file in everything):
         for file in everything:
             if not file.ended and file.last is None:
                 file.more()

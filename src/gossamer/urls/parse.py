@@ -15,14 +15,14 @@ from ada_url import join_url, normalize_url
 
 LONGEST = 1 << 16  # characters of raw text; what is longer is not even parsed
 
-_ENCODED = (
-    r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"  # triplets that must stay, as they must look
+# A last label that starts with a letter is no number, so the host is no address in disguise. The standard leaves
+# percent signs and A-labels as they are, and of what looks like this we drop nothing but the fragment.
+CANONICAL = (
+    r"^https?://(?:[a-z0-9_-]+\.)+[a-z][a-z0-9_-]*/[A-Za-z0-9!$%&'()*+,;=:@/~._|\[\]-]*"
+    r"(?:\?[A-Za-z0-9!$%&()*+,;=:@/~._|\[\]{}?-]+)?(?:#(?s:.*))?$"
 )
-_PATH = rf"(?:[A-Za-z0-9!$&'()*+,;=:@/~._|\[\]-]|{_ENCODED})*"
-_QUERY = rf"(?:[A-Za-z0-9!$&()*+,;=:@/~._|\[\]{{}}?-]|{_ENCODED})+"
-# A last label that starts with a letter is no number, so the host is no address in disguise.
-CANONICAL = rf"^https?://(?:[a-z0-9_-]+\.)+[a-z][a-z0-9_-]*/{_PATH}(?:\?{_QUERY})?$"
-UNSURE = r"xn--|/\.{1,2}(?:[/?]|$)"  # A-labels to check, dot segments to resolve
+UNSURE = r"/\.{1,2}(?:[/?#]|$)|%2[Ee]"  # dot segments to resolve
+FRAGMENT = "#(?s:.*)"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _PORT = re.compile(r"https?:[/\\]*(?:[^/\\?#]*@)?(?:\[[^\]]*\]|[^/\\?#:@\[\]]+):(?P<port>[^/\\?#]*)", re.IGNORECASE)
@@ -77,6 +77,9 @@ def parse_column(urls: pa.Array) -> tuple[pa.Array, pa.Array]:
         pc.and_(pc.less_equal(pc.binary_length(urls), LONGEST), pc.invert(pc.match_substring_regex(urls, UNSURE))),
     ).fill_null(False)
     reasons = pa.nulls(len(urls), pa.string())
+    fragment = pc.and_(canonical, pc.match_substring(urls, "#")).fill_null(False)
+    if pc.any(fragment).as_py():
+        urls = pc.replace_with_mask(urls, fragment, pc.replace_substring_regex(urls.filter(fragment), FRAGMENT, ""))
     if pc.all(canonical).as_py():
         return urls, reasons
     odd = pc.invert(canonical)

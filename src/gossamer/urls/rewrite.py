@@ -28,6 +28,7 @@ _DECODED = {f"%{ord(char):02X}": char for char in UNRESERVED}
 _INDEX = re.compile(INDEX_PAGE.replace(r"(?:\?|$)", r"\Z"))
 _SLASHES = re.compile("/{2,}")
 _ASP_SESSION = r"/\([AFS]\([A-Za-z0-9_-]{10,}\)\)"
+_ASP = re.compile(rf"{_ASP_SESSION}(?=/)")
 
 
 def rewrite(urls: pa.Array, pattern: str, change: Callable[[str], str]) -> pa.Array:
@@ -54,13 +55,15 @@ class Parameters:
     """Names of parameters to take out of URLs, compiled; `*` in a name stands for anything."""
 
     mask: str
-    path: re.Pattern[str]
+    path: re.Pattern[str] | None
     query: re.Pattern[str]
 
     def strip(self, url: str) -> str:
         """The URL without these parameters, in the path (`;name=…`) and in the query."""
         path, _, query = url.partition("?")
-        path = self.path.sub("", path)
+        if self.path:
+            host_end = path.index("/", 8)  # `;` and `=` may be in hosts
+            path = path[:host_end] + _ASP.sub("", self.path.sub("", path[host_end:]))
         if query:
             kept = self.query.sub("", query)
             query = kept if kept == query else kept.lstrip("&;")
@@ -74,8 +77,8 @@ def parameters(names: tuple[str, ...], *, sessions: bool = False) -> Parameters 
         return None
     spelled = "|".join(re.escape(name).replace(r"\*", "[^=&;/?]*") for name in names)
     mask = rf"(?i)[?&;](?:{spelled})=" + (rf"|{_ASP_SESSION}/" if sessions else "")
-    path = rf"(?i);(?:{spelled})=[^;/]*|(?-i:{_ASP_SESSION}(?=/))" if sessions else r"(?!)"
-    return Parameters(mask, re.compile(path), re.compile(rf"(?i)(?:^|[&;])(?:{spelled})=[^&;]*"))
+    path = re.compile(rf"(?i);(?:{spelled})=[^;/]*") if sessions else None
+    return Parameters(mask, path, re.compile(rf"(?i)(?:^|[&;])(?:{spelled})=[^&;]*"))
 
 
 def clean_query(url: str) -> str:

@@ -61,6 +61,7 @@ class CandidateTask:
     only: tuple[FileEntry, ...] | None = None  # the URLs to choose from, due or not
     chain: UrlChain | None = None  # filters to pass
     by_host: bool = False  # report for each host
+    known_only: bool = False  # only URLs of the base: change sets do not say which class of pages a URL is in
 
 
 def candidate_schema(task_table: Table, scorers: tuple[Scorer, ...]) -> pa.Schema:
@@ -131,7 +132,8 @@ def deciding_rows(task: CandidateTask) -> pa.Table:
     if deltas is not None:
         hosts = deltas.column("host").dictionary_encode()
         rows = fold(task.table, rows, deltas.set_column(deltas.column_names.index("host"), "host", hosts))
-    return finished(rows.append_column(ROW, pa.array(np.arange(rows.num_rows))))
+    rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
+    return finished(rows.slice(0, sum(entry.rows for entry in task.shard.base)) if task.known_only else rows)
 
 
 @dataclass(frozen=True)

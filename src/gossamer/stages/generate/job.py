@@ -38,6 +38,7 @@ from gossamer.stages.rewrite.job import tasks_for
 from gossamer.storage.parquet import FileEntry, Target, entries_of, write_part
 from gossamer.storage.snapshots import read_manifest
 from gossamer.tables.fold import ShardFiles
+from gossamer.tables.frequency import CLASSES
 from gossamer.tables.read import Group
 from gossamer.urls import keys
 from gossamer.urls.chain import url_chain
@@ -76,16 +77,9 @@ class Choice:
 
 
 def run(
-    run: Run,
-    top: int,
-    batches: int,
-    hours: float,
-    urls: str | None,
-    stamp: str,
-    lease_hours: float,
-    frequency: str | None,
+    run: Run, top: int, batches: int, hours: float, urls: str | None, frequency: str | None, **_: str | float
 ) -> None:
-    """Make batches; `stamp` and `lease_hours` are there for the record: a changed file is another run."""
+    """Make batches; other arguments are there for the record, such as how long the batches hold their URLs."""
     with _scratch(run) as scratch:
         choice = choose(run, Options(top, batches, hours, urls, frequency=frequency), scratch)
         for reason, count in sorted(totals(choice.fates).items()):
@@ -158,6 +152,8 @@ def choose(run: Run, options: Options, scratch: str) -> Choice:
 
 def shard_files(run: Run, frequency: str | None) -> list[ShardFiles]:
     """The files of the crawldb, by group of shards; with a frequency only those of its class of pages."""
+    if frequency and frequency not in CLASSES:
+        raise UsageError(f"--class {frequency}: choose from {', '.join(CLASSES)}")
     sets = run.snapshot.sets("crawldb")
     groups = min(run.snapshot.shards, tasks_for(sum(s.rows for s in sets), run.crawl.engine.workers))
     listed = [(s, read_manifest(run.crawl.files, s)) for s in sets]
@@ -165,6 +161,8 @@ def shard_files(run: Run, frequency: str | None) -> list[ShardFiles]:
     for number in range(groups):
         group = Group(number, groups)
         base = [e for s, entries in listed if not s.delta for e in entries if group.holds(e.shard)]
+        if frequency:
+            base = [e for e in base if e.kind == frequency]
         deltas = [[e for e in entries if group.holds(e.shard)] for s, entries in listed if s.delta]
         found.append(ShardFiles(run.crawl.files, tuple(base), tuple(tuple(d) for d in deltas)))
     return found
@@ -206,6 +204,7 @@ def _tasks(
         only=_only(run, options.urls, scratch) if options.urls else None,
         chain=url_chain(run.crawl) if settings.generate.filter else None,
         by_host=options.by_host,
+        known_only=options.frequency is not None,
     )
     return [replace(first, number=number, shard=shard) for number, shard in enumerate(shards)]
 

@@ -80,11 +80,17 @@ def _counted(task: ShardTask, engine: Engine) -> int:
 def _streamed(task: ShardTask) -> tuple[int, pa.Table]:
     """By merging sorted files window by window, in little memory."""
     sets = [(s, [e for e in read_manifest(task.files, s) if task.group.holds(e.shard)]) for s in task.sets]
-    base = [entry for s, entries in sets if not s.delta for entry in entries]
-    deltas = [entries for s, entries in sets if s.delta]
-    written = write_routed(task.target, stream(task.files, task.table, base, deltas), task.table)
+    apart = min(task.target.shards, task.snapshot.shards) if task.table.shard_by else 1
+    written: list[FileEntry] = []
+    expected = 0
+    for number in range(task.group.number, apart, task.group.groups):  # shards that need not know of each other
+        shard = Group(number, apart)
+        base = [e for s, entries in sets if not s.delta for e in entries if shard.holds(e.shard)]
+        deltas = [[e for e in entries if shard.holds(e.shard)] for s, entries in sets if s.delta]
+        written += write_routed(task.target, stream(task.files, task.table, base, deltas), task.table)
+        expected += distinct_keys(task.files, task.table, [*base, *chain(*deltas)])
     rows = sum(entry.rows for entry in written)
-    if any(s.deletes for s, _ in sets) or distinct_keys(task.files, task.table, [*base, *chain(*deltas)]) != rows:
+    if any(s.deletes for s, _ in sets) or expected != rows:
         engine = local_engine(task.memory_mb)  # deletions, or fingerprints that collide: only a query can tell
         try:
             return _counted(task, engine), entries_table(written)
