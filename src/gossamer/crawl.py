@@ -171,6 +171,17 @@ class Crawl:
         arguments = {"table": table, "paths": known, "stamps": [stamp_of(path) for path in known]}
         return self.run("load", segment=segment, **arguments)
 
+    def inject(
+        self, *paths: str, source: str | None = None, update: bool = False, errors: str | None = None
+    ) -> RunRecord:
+        """Add the URLs of seed lists (`-`: stdin) to the crawldb; bad lines are written to the file `errors`."""
+        from gossamer.stages.inject.inputs import spooled
+
+        with spooled([str(path) for path in paths], self.files, self.settings.engine.scratch or None) as stamps:
+            return self.run(
+                "inject", paths=[*map(str, paths)], stamps=stamps, source=source, update=update, errors=errors
+            )
+
     def compact(self, *tables: str) -> list[RunRecord]:
         """Fold change sets into the base of these tables, or of those that are due."""
         from gossamer.stages.rewrite.job import due

@@ -29,6 +29,14 @@ STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in (
         Stage(
+            "inject",
+            "Add the URLs of seed lists to the crawldb; what it knows already stays as it is.",
+            reads=("crawldb",),
+            writes=("crawldb",),
+            balance="seeds = injected + known + updated + rejected + filtered + duplicates",
+            job="gossamer.stages.inject.job:run",
+        ),
+        Stage(
             "load",
             "Add rows from Parquet, CSV or JSON files to a table; one that takes no change sets is replaced.",
             reads=(),

@@ -58,12 +58,12 @@ class Run:
         """The crawl as it was when the run began."""
         return Source(self.crawl.engine, self.crawl.files, self.snapshot, self.tables, self.crawl.verified)
 
-    def table(self, name: str, *, segment: str | None = None) -> ir.Table:
-        """An input table; only those the map names may be read."""
+    def table(self, name: str, *, segment: str | None = None, among: ir.Table | None = None) -> ir.Table:
+        """An input table, perhaps only the rows `among` some keys; only tables the map names may be read."""
         if name not in self.stage.reads and self.stage.reads != ANY:
             raise UsageError(f"stage {self.stage.name} does not read {name}; add it to its entry in pipeline.py")
         self.record.inputs[name] = [s.folder for s in self.snapshot.sets(name, segment)]
-        return self.source.table(name, segment=segment)
+        return self.source.table(name, segment=segment, among=among)
 
     def target(
         self, table: Table, *, segment: str | None = None, shards: int | None = None, deletes: bool = False

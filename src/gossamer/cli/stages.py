@@ -12,8 +12,29 @@ from gossamer.pipeline import STAGES
 
 def add_to(app: typer.Typer) -> None:
     """Register these commands."""
-    for command in (load, compact, migrate, reshard):
+    for command in (inject, load, compact, migrate, reshard):
         app.command(help=STAGES[command.__name__].doc)(command)
+
+
+def inject(
+    context: typer.Context,
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Seed lists, plain or gzip, - for stdin; lines are `url`, `url<TAB>key=value…` or `host<TAB>url<TAB>url…`."
+        ),
+    ],
+    source: Annotated[
+        str | None, typer.Option(metavar="TAG", help="Source tag of the seeds; the file's name if left out.")
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Give known URLs the interval and metadata of their lines.")
+    ] = False,
+    errors: Annotated[str | None, typer.Option(metavar="FILE", help="Write all bad lines to this file.")] = None,
+) -> None:
+    """Add seeds."""
+    with options(context).open() as crawl:
+        crawl.inject(*paths, source=source, update=update, errors=errors)
 
 
 def load(

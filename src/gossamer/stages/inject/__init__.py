@@ -1,0 +1,1 @@
+"""inject: seed lists → change set of the crawldb."""
