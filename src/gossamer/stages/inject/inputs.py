@@ -198,14 +198,12 @@ def _line_begin(stream: BinaryIO, at: int) -> int:
 
 def _unpacked(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """The text in a gzip file of one or more members."""
-    done = 0
     try:
         with gzip.open(stream) as plain:
+            yield plain.read(BLOCK).removeprefix(BOM)
             while piece := plain.read(BLOCK):
-                yield piece.removeprefix(BOM) if done == 0 else piece
-                done += len(piece)
+                yield piece
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(
-            f"{name}: the gzip file is cut or damaged after {done:,} bytes of text ({error}); "
-            "get or make it again, nothing was injected"
+            f"{name}: the gzip file is cut or damaged ({error}); get or make it again, nothing was injected"
         ) from error
