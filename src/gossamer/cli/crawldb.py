@@ -1,0 +1,95 @@
+"""What `read crawldb` knows beyond rows: statistics, and everything about one URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from gossamer.crawl import Crawl
+    from gossamer.tables.read import Source
+
+TOP = 20  # hosts, domains and TLDs shown to a person who did not ask for more
+
+
+def print_stats(crawl: Crawl, rows: ir.Table, limit: int | None, *, as_json: bool) -> None:
+    """Counts of some rows of the crawldb; a person sees the largest groups, a program all of them."""
+    from gossamer.cli import show
+    from gossamer.tables import stats
+
+    counts = stats.counted(crawl.engine, rows, crawl.clock().now)
+    totals = crawl.engine.collect(stats.total(counts)).to_pylist()[0]
+    if as_json:
+        show.print_json_lines([{"group": "total"} | totals])
+    else:
+        show.print_table(("total", ""), ((name, _count(value)) for name, value in totals.items()))
+    for group in stats.GROUPS:
+        found = stats.grouped(counts, group)
+        if as_json:
+            few = found if limit is None else found.limit(limit)
+            batches = crawl.batches(few, small=limit is not None)
+            show.print_json_lines({"group": group} | row for batch in batches for row in batch.to_pylist())
+        else:
+            _print_group(crawl, found, group, TOP if limit is None else limit)
+
+
+def _print_group(crawl: Crawl, found: ir.Table, group: str, limit: int) -> None:
+    """The first rows of a group, and how many there are."""
+    from gossamer.cli import show
+
+    rows = crawl.engine.collect(found.limit(limit)).to_pylist()
+    size = crawl.engine.collect(found.aggregate(n=found.count())).to_pylist()[0]["n"]
+    more = f" (the first {len(rows):,} of {size:,})" if size > len(rows) else ""
+    typer.echo()
+    show.print_table(
+        (f"{group}{more}", *found.columns[1:]), ([row[group], *map(_count, list(row.values())[1:])] for row in rows)
+    )
+
+
+def _count(value: Any) -> Any:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def url_rows(crawl: Crawl, source: Source, url: str) -> ir.Table:
+    """The crawldb's rows of a URL, which is normalised first."""
+    import pyarrow as pa
+
+    from gossamer.errors import UsageError
+    from gossamer.stages.inject.lines import with_scheme
+    from gossamer.urls.chain import url_chain
+    from gossamer.urls.keys import prefix_range, rowkeys
+
+    checked = url_chain(crawl).normalize(with_scheme(pa.array([url], pa.string())), "inject")
+    normal = checked.url[0].as_py()
+    if normal is None:
+        raise UsageError(f"--url {url}: {checked.reason[0].as_py()}; write it like https://example.org/path")
+    rowkey = rowkeys(checked.url)[0].as_py()
+    rows = source.table("crawldb", keys=(prefix_range(rowkey),))
+    return rows.filter((rows.rowkey == rowkey) & (rows.url == normal))
+
+
+def host_of(crawl: Crawl, host: str, option: str) -> str:
+    """A host, domain or TLD in the form the crawldb has it: lower case, A-labels."""
+    import pyarrow as pa
+
+    from gossamer.errors import UsageError
+    from gossamer.urls.chain import url_chain
+    from gossamer.urls.keys import hosts
+
+    name = host.strip().strip(".")
+    checked = url_chain(crawl).normalize(pa.array([f"http://{name}/"], pa.string()), "inject")
+    found = hosts(checked.url)[0].as_py() if checked.url[0].is_valid and "/" not in name else None
+    if found is None:
+        raise UsageError(f"{option} {host}: that is no name of a host; write it like example.org")
+    return str(found)
+
+
+def print_record(row: dict[str, Any], docs: dict[str, str]) -> None:
+    """One row, a line for each column, with what the columns mean."""
+    from gossamer.cli import show
+
+    lines = ((name, value, docs.get(name, "").split(". ")[0].rstrip(".")) for name, value in row.items())
+    show.print_table(("column", "value", "meaning"), lines)
