@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,10 +15,12 @@ from gossamer.clock import Clock
 from gossamer.crawl import Crawl
 from gossamer.engine.base import Engine
 from gossamer.errors import UsageError
+from gossamer.plugins.hookspecs import hookimpl
 from gossamer.stages.inject import inputs, job
 from gossamer.tables.statuses import PageKind, Status
-from gossamer.urls.chain import Checked, url_chain
+from gossamer.urls.chain import url_chain
 from gossamer.urls.keys import fingerprint
+from gossamer.urls.steps import Normalizer
 from tests.stages.crawls import NOW, content
 
 LATER = Clock.at("2026-03-02T12:00:00Z")
@@ -180,42 +183,88 @@ def test_a_large_file_is_read_in_parts(crawl: Crawl, tmp_path: Path, monkeypatch
     monkeypatch.setattr(inputs, "BLOCK", 300)
     lines = [f"http://site{n}.example/{n}" if n % 50 else f"no url {n}" for n in range(500)]
     notes: list[str] = []
-    monkeypatch.setattr(Crawl, "tell", lambda self, event: notes.append(event.get("text", "")) or 0)
+    crawl._reporter = Notes(notes)
     record = crawl.inject(seed_file(tmp_path, "\n".join(lines)), errors=str(tmp_path / "errors"))
     assert (record.counters["injected"], record.counters["rejected"], record.counters["lines"]) == (490, 10, 500)
     told = (tmp_path / "errors").read_text().splitlines()
     assert [(line.split(":")[1], line.split(": ")[2]) for line in told] == [
         (str(n + 1), f"no url {n}") for n in range(0, 500, 50)
     ]
-    assert [note for note in notes if "no url" in note] == told
+    assert notes == told
 
 
-@dataclass(frozen=True)
-class Picky:
-    """A chain that filters one site."""
-
-    inner: Any
-
-    def normalize(self, urls: pa.Array, stage: str) -> Checked:
-        assert stage == "inject"
-        return self.inner.normalize(urls, stage)
-
-    def filter(self, urls: pa.Array, stage: str, depth: pa.Array | None = None) -> pa.Array:
-        assert (stage, set(depth.to_pylist() if depth is not None else ())) == ("inject", {0})
-        return pa.array(["rule 7" if url and "spam" in url else None for url in urls.to_pylist()], pa.string())
+def crawl_with(root: Path, engine: Engine, *sets: str) -> Crawl:
+    Crawl.init(str(root / "crawl"), shards=4, clock=NOW)
+    return Crawl(str(root / "crawl"), engine=engine, sets=sets, clock=lambda: NOW)
 
 
-def test_filters(crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "url_chain", lambda crawl: Picky(url_chain(crawl)))
-    record = crawl.inject(
-        seed_file(tmp_path, "http://spam.example/\nhttp://a.example/\nhttp://:80/\nhttp://spam.example/2")
-    )
+def test_filters(tmp_path: Path, embedded_inline: Engine) -> None:
+    rules = seed_file(tmp_path, "-spam\n+.\n", "rules.txt")
+    crawl = crawl_with(tmp_path, embedded_inline, f"filters.regex_files=['{rules}']")
+    text = "http://spam.example/\nhttp://a.example/\nhttp://:80/\nhttp://spam.example/2"
+    record = crawl.inject(seed_file(tmp_path, text), errors=str(tmp_path / "errors"))
     counters = record.counters
     assert (counters["filtered"], counters["rejected"], counters["injected"]) == (2, 1, 1)
-    assert record.drops["rule 7"] == 2
+    assert 2 in record.drops.values()
     assert set(rows(crawl)) == {"http://a.example/"}
-    with pytest.raises(UsageError, match=r"none of the seeds can be taken \(rule 7: 1\)"):
+    told = (tmp_path / "errors").read_text().splitlines()
+    assert [line.removeprefix(f"{tmp_path}/").split(":")[1] for line in told] == ["1", "3", "4"]
+    with pytest.raises(UsageError, match=r"none of the seeds can be taken \(.*rules.txt.*: 1\)"):
         crawl.inject(seed_file(tmp_path, "http://spam.example/3", "spam.txt"))
+
+
+@pytest.mark.parametrize(
+    ("scope", "inside", "outside"),
+    [
+        ("host", "http://www.a.example/x", "http://b.a.example/x"),
+        ("domain", "http://b.a.example/x", "http://b.example/x"),
+        ("seed", "http://www.a.example/news/x", "http://www.a.example/x"),
+    ],
+)
+def test_the_scope_knows_every_seed(
+    tmp_path: Path, embedded_inline: Engine, scope: str, inside: str, outside: str
+) -> None:
+    crawl = crawl_with(tmp_path, embedded_inline, f"filters.scope={scope}")
+    crawl.inject(seed_file(tmp_path, "http://www.a.example/news/1\n"))
+    crawl.inject(seed_file(tmp_path, "http://other.example/\n", "more.txt"))
+    found = url_chain(crawl).filter(pa.array([inside, outside, "http://other.example/y"]), "parse")
+    assert found.is_null().to_pylist() == [True, False, True]
+
+
+def failing(urls: pa.Array, rules: Any, stage: str) -> pa.Array:
+    if pc.any(pc.match_substring(urls, "poison")).as_py():
+        raise RuntimeError("cannot bear it")
+    return urls
+
+
+class Plugin:
+    """A normaliser that fails on one URL."""
+
+    @hookimpl
+    def gossamer_normalizers(self) -> list[Normalizer]:
+        return [Normalizer("failing", failing)]
+
+
+def test_a_plugin_that_fails_is_told_and_counted(tmp_path: Path, embedded_inline: Engine) -> None:
+    crawl = crawl_with(tmp_path, embedded_inline, "urls.normalizers=['failing']")
+    crawl.plugins.register(Plugin())
+    notes: list[str] = []
+    crawl._reporter = Notes(notes)
+    one = seed_file(tmp_path, "http://a.example/\nhttp://poison.example/\n", "one.txt")
+    record = crawl.inject(one, seed_file(tmp_path, "http://poison.example/2\n", "two.txt"))
+    assert (record.counters["injected"], record.counters["plugin_errors"]) == (3, 2)
+    assert len([note for note in notes if "failing failed: RuntimeError: cannot bear it (1 URLs" in note]) == 2
+
+
+@dataclass
+class Notes:
+    """Keeps the notes of runs."""
+
+    texts: list[str]
+
+    def tell(self, event: dict[str, Any]) -> None:
+        if event["event"] == "note":
+            self.texts.append(event["text"])
 
 
 def test_an_interrupted_run_keeps_its_clock(crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +287,6 @@ def test_a_list_that_changes_meanwhile(crawl: Crawl, tmp_path: Path, monkeypatch
 
 
 def test_the_interval_of_the_settings(tmp_path: Path, embedded_inline: Engine) -> None:
-    Crawl.init(str(tmp_path / "crawl"), shards=4, clock=NOW)
-    crawl = Crawl(str(tmp_path / "crawl"), engine=embedded_inline, sets=["schedule.interval_s=600"])
+    crawl = crawl_with(tmp_path, embedded_inline, "schedule.interval_s=600")
     crawl.inject(seed_file(tmp_path, "http://a.example/\n"))
     assert rows(crawl)["http://a.example/"]["interval_s"] == 600

@@ -58,11 +58,13 @@ def url_rows(crawl: Crawl, source: Source, url: str) -> ir.Table:
     import pyarrow as pa
 
     from gossamer.errors import UsageError
+    from gossamer.rules.ruleset import crawl_reader, rules_from
     from gossamer.stages.inject.lines import with_scheme
-    from gossamer.urls.chain import url_chain
+    from gossamer.urls.chain import make_chain
     from gossamer.urls.keys import prefix_range, rowkeys
 
-    checked = url_chain(crawl).normalize(with_scheme(pa.array([url], pa.string())), "inject")
+    chain = make_chain(rules_from(crawl.settings, crawl_reader(crawl.files)), crawl.plugins)  # reading stores no rules
+    checked = chain.normalize(with_scheme(pa.array([url], pa.string())), "inject")
     normal = checked.url[0].as_py()
     if normal is None:
         raise UsageError(f"--url {url}: {checked.reason[0].as_py()}; write it like https://example.org/path")
@@ -71,20 +73,19 @@ def url_rows(crawl: Crawl, source: Source, url: str) -> ir.Table:
     return rows.filter((rows.rowkey == rowkey) & (rows.url == normal))
 
 
-def host_of(crawl: Crawl, host: str, option: str) -> str:
+def host_of(host: str, option: str) -> str:
     """A host, domain or TLD in the form the crawldb has it: lower case, A-labels."""
     import pyarrow as pa
 
     from gossamer.errors import UsageError
-    from gossamer.urls.chain import url_chain
     from gossamer.urls.keys import hosts
+    from gossamer.urls.parse import parse
 
     name = host.strip().strip(".")
-    checked = url_chain(crawl).normalize(pa.array([f"http://{name}/"], pa.string()), "inject")
-    found = hosts(checked.url)[0].as_py() if checked.url[0].is_valid and "/" not in name else None
-    if found is None:
+    href = None if set(name) & set("/?#@\\ ") else parse(f"http://{name}/")[0]
+    if href is None:
         raise UsageError(f"{option} {host}: that is no name of a host; write it like example.org")
-    return str(found)
+    return str(hosts(pa.array([href]))[0].as_py())
 
 
 def print_record(row: dict[str, Any], docs: dict[str, str]) -> None:

@@ -163,7 +163,7 @@ def part_of(crawl: Crawl, source: Source, spec: Table, part: Part, segment: str 
     if option == "prefix":
         keys = prefix_ranges(text) if text else None
     else:
-        name = crawldb.host_of(crawl, text, f"--{option}")
+        name = crawldb.host_of(text, f"--{option}")
         keys = host_ranges(name) if option == "host" else domain_ranges(name)
     return source.table(spec.name, segment=segment, keys=keys)
 

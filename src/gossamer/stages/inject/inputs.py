@@ -134,7 +134,7 @@ def seed_lists(paths: Sequence[str], stamps: Sequence[str], source: str | None, 
     return [
         SeedList(stamp, "stdin" if path == STDIN else path, source or tag_of(path), files)
         if stamp.startswith(SPOOL)
-        else SeedList(path, path, source or tag_of(path))
+        else SeedList(str(Path(path).absolute()), path, source or tag_of(path))
         for path, stamp in zip(paths, stamps, strict=True)
     ]
 

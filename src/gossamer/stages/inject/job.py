@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import ibis
 
 from gossamer.errors import GossamerError, UsageError
+from gossamer.rules.ruleset import load_rules
 from gossamer.stages.inject import changes, report
 from gossamer.stages.inject.changes import What
 from gossamer.stages.inject.inputs import parts_of, seed_lists, stamp_of
@@ -39,7 +40,9 @@ def run(run: Run, paths: list[str], stamps: list[str], source: str | None, updat
             raise UsageError("a seed list changed while it was read; run the command again when it is complete")
         _refuse_if_all_bad(run)
         run.phase("write crawldb")
-        _write(run, _distinct(run, staged), update)
+        seeds = _distinct(run, staged)
+        _remember(run, seeds)
+        _write(run, seeds, update)
     finally:
         with suppress(GossamerError):  # what cannot be removed now is collected later
             run.crawl.files.delete(*(path for path, _ in run.crawl.files.list(folder)))
@@ -70,6 +73,9 @@ def _read(run: Run, tasks: list[InjectTask], errors: str | None) -> ir.Table:
         for reason, count in (pair for r in results for pair in r[kind]):
             run.count(**{kind: count})
             run.drop(reason, count)
+    for reason, count in (pair for r in results for pair in r["failures"]):
+        run.count(plugin_errors=count)
+        run.tell({"event": "note", "text": f"plugin: {reason} ({count:,} URLs went on without it); fix the plugin"})
     for text in report.first_lines(tasks, results):
         run.tell({"event": "note", "text": text})
     if errors is not None:
@@ -97,6 +103,14 @@ def _distinct(run: Run, staged: ir.Table) -> ir.Table:
     first = ibis.row_number().over(group_by=keys.columns, order_by=changes.ORDER)
     numbered = staged.mutate(_nth=first)
     return numbered.filter(numbered["_nth"] == 0).drop("_nth")
+
+
+def _remember(run: Run, seeds: ir.Table) -> None:
+    """Where the crawl stays in the scope of its seeds, tell the rules about these; to tell them twice does no harm."""
+    scope = run.crawl.settings.filters.scope
+    if scope != "any":
+        named = seeds.select("url" if scope == "seed" else "host").distinct()
+        load_rules(run.crawl, run.crawl.engine.collect(named).column(0).to_pylist())
 
 
 def _write(run: Run, seeds: ir.Table, update: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -32,6 +32,7 @@ RESULT = pa.schema(
         ("seeds", pa.int64()),
         ("rejected", COUNTS),
         ("filtered", COUNTS),
+        ("failures", COUNTS),  # URLs that steps of plugins failed on
         ("told", pa.list_(pa.struct(list(BAD)))),
         ("bad_path", pa.string()),
     ]
@@ -78,8 +79,9 @@ class Tally:
 def stage_part(task: InjectTask) -> pa.Table:
     """Write a part's good seeds to scratch; one row with what was found."""
     tally = Tally()
+    chain = replace(task.chain, failures=Counter())  # without workers, all tasks share one
     try:
-        entry = write_part(task.target, _good(task, tally), 0, task.number)
+        entry = write_part(task.target, _good(task, chain, tally), 0, task.number)
         bad = tally.bad.close() if tally.bad else None
     except BaseException:
         if tally.bad:
@@ -92,20 +94,21 @@ def stage_part(task: InjectTask) -> pa.Table:
         "seeds": tally.seeds,
         "rejected": list(tally.rejected.items()),
         "filtered": list(tally.filtered.items()),
+        "failures": list(chain.failures.items()),
         "told": tally.told,
         "bad_path": bad.path if bad else None,
     }
     return pa.Table.from_pylist([row], RESULT)
 
 
-def _good(task: InjectTask, tally: Tally) -> Iterator[pa.RecordBatch]:
+def _good(task: InjectTask, chain: UrlChain, tally: Tally) -> Iterator[pa.RecordBatch]:
     """The good seeds block by block; `tally` learns about the others."""
     for block in blocks(task.part):
         seeds, lines = seeds_of(block, tally.lines + 1)
         order = np.arange(tally.seeds, tally.seeds + seeds.num_rows, dtype=np.int64) + (task.number << 40)
         tally.lines += lines
         tally.seeds += seeds.num_rows
-        found = sort_out(seeds.append_column(ORDER, pa.array(order)), task.chain)
+        found = sort_out(seeds.append_column(ORDER, pa.array(order)), chain)
         tally.rejected += found.rejected
         tally.filtered += found.filtered
         if task.bad is not None and found.bad.num_rows:
