@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "urls", "engine", "merge")
+ALL = ("start", "urls", "engine", "merge", "inject")
 
 
 def main() -> None:
