@@ -31,6 +31,14 @@ say "Fold the change set into the base, shard by shard"
 run compact crawldb
 run status
 
+say "Seeds: a URL a line, perhaps with metadata; what is known stays as it is, bad lines are told"
+printf 'https://www.wiki.example/section-2/page-2\nexample.org\thttps://example.org/news/1\thttps://example.org/news/2\nhttps://example.org/\tscore=2\tlang=en\nnot a url\n' > ../seeds.txt
+run inject ../seeds.txt
+run read crawldb --url example.org
+
+say "What is in the crawldb?"
+run read crawldb --stats --limit 5
+
 say "Go back to the first load: a new snapshot, nothing is deleted"
 run snapshots rollback 1
 run status
@@ -50,4 +58,4 @@ python count.py
 say "The map of what runs"
 run graph
 
-say "Now your own: gossamer init mycrawl && cd mycrawl && gossamer load crawldb YOUR.csv   (columns: url, domain, …; see docs/tables.md)"
+say "Now your own: gossamer init mycrawl && cd mycrawl && gossamer inject YOUR-SEEDS.txt   (a URL a line; see docs/seeds.md)"

@@ -54,7 +54,7 @@ def _count(value: Any) -> Any:
 
 
 def url_rows(crawl: Crawl, source: Source, url: str) -> ir.Table:
-    """The crawldb's rows of a URL, which is normalised first."""
+    """The crawldb's rows of a URL, which is normalised first; without a scheme it may be http or https."""
     import pyarrow as pa
 
     from gossamer.errors import UsageError
@@ -63,14 +63,15 @@ def url_rows(crawl: Crawl, source: Source, url: str) -> ir.Table:
     from gossamer.urls.chain import make_chain
     from gossamer.urls.keys import prefix_range, rowkeys
 
+    given = with_scheme(pa.array([url], pa.string()))[0].as_py()
+    spellings = [given] if given == url else [given, f"https://{url}"]
     chain = make_chain(rules_from(crawl.settings, crawl_reader(crawl.files)), crawl.plugins)  # reading stores no rules
-    checked = chain.normalize(with_scheme(pa.array([url], pa.string())), "inject")
-    normal = checked.url[0].as_py()
-    if normal is None:
+    checked = chain.normalize(pa.array(spellings, pa.string()), "inject")
+    if checked.url.null_count:
         raise UsageError(f"--url {url}: {checked.reason[0].as_py()}; write it like https://example.org/path")
-    rowkey = rowkeys(checked.url)[0].as_py()
-    rows = source.table("crawldb", keys=(prefix_range(rowkey),))
-    return rows.filter((rows.rowkey == rowkey) & (rows.url == normal))
+    keys = rowkeys(checked.url).to_pylist()
+    rows = source.table("crawldb", keys=tuple(map(prefix_range, keys)))
+    return rows.filter(rows.rowkey.isin(keys) & rows.url.isin(checked.url.to_pylist()))
 
 
 def host_of(host: str, option: str) -> str:

@@ -108,9 +108,11 @@ def _distinct(run: Run, staged: ir.Table) -> ir.Table:
 def _remember(run: Run, seeds: ir.Table) -> None:
     """Where the crawl stays in the scope of its seeds, tell the rules about these; to tell them twice does no harm."""
     scope = run.crawl.settings.filters.scope
-    if scope != "any":
-        named = seeds.select("url" if scope == "seed" else "host").distinct()
-        load_rules(run.crawl, run.crawl.engine.collect(named).column(0).to_pylist())
+    if scope == "any":
+        return
+    named = seeds.select("url" if scope == "seed" else "host").distinct()
+    found = run.crawl.engine.collect(named).column(0).to_pylist()
+    load_rules(run.crawl, found if scope == "seed" else [f"http://{host}/" for host in found])
 
 
 def _write(run: Run, seeds: ir.Table, update: bool) -> None:

@@ -1,15 +1,15 @@
 """Lines of a seed list → seeds: columns of URL, score, interval, kind and metadata, with a reason where a line is bad.
 
 Three kinds of line, told apart one by one: a URL; Nutch's `url<TAB>key=value<TAB>…`; and `host<TAB>url<TAB>url…`.
-Plain lines, by far the most, are handled as columns; only lines with tabs are looked at singly.
+Plain lines, by far the most, are handled as columns; only lines with tabs are looked at singly, equal ends once.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ SHOWN = 300  # bytes of a bad line that are told
 MAX_SCORE = 1e6
 LEAST_INTERVAL, MOST_INTERVAL = 60, (1 << 31) - 1
 SCORE_KEYS, INTERVAL_KEYS = ("nutch.score", "score"), ("nutch.fetchInterval", "interval")
+KIND_KEY = "kind"
 FIXED_INTERVAL = "nutch.fetchInterval.fixed"  # sets the interval and stays in the metadata, for the schedule to see
 SCHEME = r"^[A-Za-z][A-Za-z0-9+.\-]*://"
 BARE = r"^[\pL\pM\pN_\-]+(?:\.[\pL\pM\pN_\-]+)+\.?(?::[0-9]+)?(?:[/?#]\S*)?$"  # a host with a dot, no spaces
@@ -41,16 +42,15 @@ SEEDS = pa.schema(
 )
 
 
-@dataclass
-class Seed:
-    """One URL of a line with tabs, and what the line says about it."""
+@dataclass(frozen=True)
+class Told:
+    """What stands behind the first field of a line: more URLs, or what is said about that one."""
 
-    line: int
-    url: str
+    urls: tuple[str, ...] = ()
     cash: int | None = None
     interval_s: int | None = None
     kind: int | None = None
-    meta: dict[str, str] = field(default_factory=dict)
+    meta: tuple[tuple[str, str], ...] | None = None
     reason: str | None = None
 
 
@@ -118,51 +118,60 @@ def with_scheme(texts: pa.Array) -> pa.Array:
 
 def _tabbed(numbers: list[int], texts: list[str]) -> pa.RecordBatch:
     """The seeds of lines with tabs."""
-    seeds = [seed for number, text in zip(numbers, texts, strict=True) for seed in parse_fields(number, text)]
+    lines: list[int] = []
+    urls: list[str] = []
+    told: list[Told] = []
+    for number, text in zip(numbers, texts, strict=True):
+        first, _, rest = text.partition("\t")
+        about = _often(rest) if len(rest) <= SHOWN else tell(rest)
+        hosted = about.urls if "://" not in first else (first, *about.urls)  # a URL in a host's place is a seed too
+        found = hosted if about.urls else (first,)
+        lines += [number] * len(found)
+        urls += found
+        told += [about] * len(found)
     columns = {
-        name: pa.array([getattr(seed, name) for seed in seeds], SEEDS.field(name).type)
-        for name in SEEDS.names
-        if name != "meta"
+        name: pa.array([getattr(about, name) for about in told], SEEDS.field(name).type)
+        for name in ("cash", "interval_s", "kind", "meta", "reason")
     }
-    columns["url"] = with_scheme(columns["url"])
-    columns["meta"] = pa.array([sorted(seed.meta.items()) or None for seed in seeds], META)
+    columns |= {"line": pa.array(lines, pa.int64()), "url": with_scheme(pc.utf8_trim_whitespace(pa.array(urls)))}
     return pa.RecordBatch.from_arrays([columns[name] for name in SEEDS.names], schema=SEEDS)
 
 
-def parse_fields(number: int, text: str) -> Iterator[Seed]:
-    """One line with tabs: the URLs of a host, or a URL with its metadata."""
-    first, *others = (part for part in (part.strip() for part in text.split("\t")) if part)
-    if others and LOOKS_LIKE_URL.match(others[0]):
-        if "://" in first:
-            yield Seed(number, first)  # no host but a URL: a seed like the others
-        yield from (Seed(number, url) for url in others)
-        return
-    seed = Seed(number, first)
+def tell(rest: str) -> Told:
+    """What stands behind the first tab of a line: the URLs of a host, or metadata of a URL."""
+    fields = [part for part in map(str.strip, rest.split("\t")) if part]
+    if fields and LOOKS_LIKE_URL.match(fields[0]):
+        return Told(tuple(fields))
+    pairs: dict[str, str] = {}
+    for part in fields:
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            return Told(reason="metadata is not key=value")
+        pairs[key.strip()] = value.strip()
     try:
-        for pair in others:
-            _take(seed, pair)
+        return _sorted_out(pairs)
     except BadLine as error:
-        seed = Seed(number, first, reason=str(error))
-    yield seed
+        return Told(reason=str(error))
 
 
-def _take(seed: Seed, pair: str) -> None:
-    """Put one `key=value` where it belongs."""
-    key, equals, value = (part.strip() for part in pair.partition("="))
-    if not equals or not key:
-        raise BadLine("metadata is not key=value")
-    if key in SCORE_KEYS:
-        seed.cash = _cash(value)
-    elif key in INTERVAL_KEYS:
-        seed.interval_s = seed.interval_s if FIXED_INTERVAL in seed.meta else _interval(value)
-    elif key == FIXED_INTERVAL:
-        seed.interval_s, seed.meta[key] = _interval(value), value
-    elif key == "kind":
-        if value.upper() not in PageKind.__members__:
-            raise BadLine(f"kind is not one of {', '.join(kind.name.lower() for kind in PageKind)}")
-        seed.kind = PageKind[value.upper()].value
-    else:
-        seed.meta[key] = value
+_often = lru_cache(4096)(tell)  # lines of one list often end alike
+
+
+def _sorted_out(pairs: dict[str, str]) -> Told:
+    """Metadata put where it belongs; what has no column of its own goes into the map."""
+    known = {*SCORE_KEYS, *INTERVAL_KEYS, KIND_KEY}
+    meta = tuple(sorted((key, value) for key, value in pairs.items() if key not in known))
+    scores = [_cash(pairs[key]) for key in SCORE_KEYS if key in pairs]
+    intervals = [_interval(pairs[key]) for key in (FIXED_INTERVAL, *INTERVAL_KEYS) if key in pairs]
+    kind = pairs.get(KIND_KEY, "").upper()
+    if kind not in {"", *PageKind.__members__}:
+        raise BadLine(f"kind is not one of {', '.join(kind.name.lower() for kind in PageKind)}")
+    return Told(
+        cash=scores[0] if scores else None,
+        interval_s=intervals[0] if intervals else None,
+        kind=PageKind[kind].value if kind else None,
+        meta=meta or None,
+    )
 
 
 def _cash(value: str) -> int:
