@@ -44,15 +44,6 @@ class EngineSettings:
 
 
 @dataclass(frozen=True)
-class ScheduleSettings:
-    """When pages are due."""
-
-    interval_s: int = setting(
-        2_592_000, "Seconds between two fetches of a page that says nothing else; 30 days.", least=60, most=2**31 - 1
-    )
-
-
-@dataclass(frozen=True)
 class StorageSettings:
     """What is kept."""
 
@@ -190,7 +181,6 @@ class Settings:
     """Everything that can be set."""
 
     engine: EngineSettings = field(default_factory=EngineSettings)
-    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
     links: LinkSettings = field(default_factory=LinkSettings)
