@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from gossamer.errors import storage_error
 from gossamer.storage.files import Files
 from gossamer.storage.parquet import DELETED, FileEntry, corrupt
-from gossamer.tables.merge import GONE, WIPE
 from gossamer.tables.spec import Column, Merge, Table
 
+WIPE, GONE = "_wipe", "_gone"  # older rows of this key are void; the key has no row any more
 BITMAP_BITS = 22  # 4 MB of bytes: stays in the cache
 BITMAP_PAYS = 500_000  # rows from which on it is worth making
 

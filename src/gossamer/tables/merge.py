@@ -12,9 +12,9 @@ import ibis
 import ibis.expr.types as ir
 
 from gossamer.storage.parquet import DELETED
+from gossamer.tables.fold import GONE, WIPE
 from gossamer.tables.spec import Column, Merge, Table
 
-WIPE, GONE = "_wipe", "_gone"  # older rows of this key are void; the key has no row any more
 NEWER = "_newer_"
 
 

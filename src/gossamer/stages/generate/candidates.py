@@ -83,15 +83,21 @@ def find_candidates(task: CandidateTask) -> pa.Table:
     """Write the group's candidates to scratch; its file, and why the other URLs are not in it."""
     rows = deciding_rows(task)
     fates = Fates(rows.num_rows)
-    hosts = HostFacts.of(task, rows.column("host"))
+    hosts = HostFacts.of(task, rows.column("host")) if _asks_hosts(task) else None
     due = _due(task, rows, fates, hosts)
     chosen, scored = _best(task, rows, due, fates, hosts)
     entry = write_part(task.target, [_output(task, rows, chosen, scored, hosts)], 0, task.number)
     found = [{"path": entry.path if entry else "", "host": "", "reason": "", "urls": entry.rows if entry else 0}]
-    found += [{"path": "", **fate} for fate in (fates.by_host(hosts) if task.by_host else fates.totals())]
+    told = fates.by_host(hosts) if task.by_host and hosts else fates.totals()
+    found += [{"path": "", **fate} for fate in told]
     errors = [f"scorer {name} failed ({why})" for name, why in scored.failed.items()]
     found += [{"path": "", "host": "", "reason": f"{FAILED}{text}", "urls": len(due)} for text in errors]
     return pa.Table.from_pylist(found, RESULT)
+
+
+def _asks_hosts(task: CandidateTask) -> bool:
+    """Whether anything depends on hosts; if not, only those of the chosen are looked at."""
+    return bool(task.limits.max_per or task.limits.seconds or task.hosts or task.by_host or task.limits.per == "ip")
 
 
 class Fates:
@@ -210,7 +216,7 @@ def _host_limits(limits: Limits, known: dict[str, Any]) -> np.ndarray:
     return np.asarray(np.minimum(most, int(limits.seconds * 1000) // pace))
 
 
-def _due(task: CandidateTask, rows: pa.Table, fates: Fates, hosts: HostFacts) -> np.ndarray:
+def _due(task: CandidateTask, rows: pa.Table, fates: Fates, hosts: HostFacts | None) -> np.ndarray:
     """Places of the rows that may be chosen; the fate of the others is noted."""
     free = np.ones(rows.num_rows, bool)
 
@@ -224,7 +230,7 @@ def _due(task: CandidateTask, rows: pa.Table, fates: Fates, hosts: HostFacts) ->
         lose(~_is_due(task.now, rows), NOT_DUE)
     if task.live:
         lose(_listed(task.shard.files, task.live, rows), IN_BATCH)
-    if hosts.away.any():
+    if hosts is not None and hosts.away.any():
         lose(hosts.away[hosts.codes], LEFT_ALONE)
     if task.chain is not None:
         at = np.flatnonzero(free)
@@ -273,17 +279,20 @@ def _filtered(task: CandidateTask, rows: pa.Table, at: np.ndarray) -> pa.Array:
 
 
 def _best(
-    task: CandidateTask, rows: pa.Table, due: np.ndarray, fates: Fates, hosts: HostFacts
+    task: CandidateTask, rows: pa.Table, due: np.ndarray, fates: Fates, hosts: HostFacts | None
 ) -> tuple[np.ndarray, Scored]:
     """Places of the best rows, best first, with their scores; more are looked at until enough pass their limits."""
     names = sorted({*FACTS, *(name for scorer in task.scorers for name in scorer.columns)})
-    facts = rows.select(names).take(pa.array(due)).combine_chunks().to_batches()
-    batch = facts[0] if facts else pa.RecordBatch.from_pylist([], rows.select(names).schema)
+    facts = rows.select(names)
+    facts = facts if len(due) == rows.num_rows else facts.take(pa.array(due))
+    batch = pa.RecordBatch.from_arrays([c.combine_chunks() for c in facts.columns], schema=facts.schema)
     scored = run_chain(task.scorers, batch, task.context)
     order_key = _order_key(scored.score, tie_of(rows.column("url_fp").to_numpy()[due], task.seed))
-    groups = group_of(hosts, rows, due)
-    limits = hosts.limits[hosts.codes[due]]
-    kept, over = best_within(order_key, groups, limits, task.limits.top)
+    if hosts is None:
+        kept, over = best(order_key, task.limits.top), np.empty(0, np.int64)
+    else:
+        limits = hosts.limits[hosts.codes[due]]
+        kept, over = best_within(order_key, group_of(hosts, rows, due), limits, task.limits.top)
     kept, twice = _once(rows.select(["domain_fp", "url_fp"]).take(pa.array(due[kept])), kept)
     fates.set(due, BELOW)
     fates.set(due[twice], TWICE)
@@ -302,17 +311,21 @@ def _once(pairs: pa.Table, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return places[~again], places[again]
 
 
+def best(order_key: np.ndarray, top: int) -> np.ndarray:
+    """Places of the `top` highest keys, highest first."""
+    some = np.arange(len(order_key))
+    if top < len(order_key):
+        some = np.argpartition(order_key, len(order_key) - top)[len(order_key) - top :]
+    return some[np.argsort(order_key[some], kind="stable")[::-1]]
+
+
 def best_within(
     order_key: np.ndarray, groups: np.ndarray, limits: np.ndarray, top: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Places of the `top` highest keys with at most `limits` of a group, highest first; and those over their limit."""
     looked = min(len(order_key), max(2 * top, 1024))
     while True:
-        if looked < len(order_key):
-            some = np.argpartition(order_key, len(order_key) - looked)[len(order_key) - looked :]
-        else:
-            some = np.arange(len(order_key))
-        some = some[np.argsort(order_key[some], kind="stable")[::-1]]
+        some = best(order_key, looked)
         fits = nth_of_group(groups[some]) < limits[some]
         if fits.sum() >= top or looked == len(order_key):
             return some[fits][:top], some[~fits]
@@ -351,15 +364,22 @@ def group_of(hosts: HostFacts, rows: pa.Table, at: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(groups == 0, domains, groups))
 
 
-def _output(task: CandidateTask, rows: pa.Table, at: np.ndarray, scored: Scored, hosts: HostFacts) -> pa.RecordBatch:
+def _output(
+    task: CandidateTask, rows: pa.Table, at: np.ndarray, scored: Scored, hosts: HostFacts | None
+) -> pa.RecordBatch:
     """The candidates as rows."""
     own = rows.take(pa.array(at))
-    codes = hosts.codes[at]
     count = len(at)
+    if hosts is None:
+        hosts, of = HostFacts.of(task, own.column("host")), np.arange(count)
+        rows = own
+    else:
+        of = at
+    codes = hosts.codes[of]
     given: dict[str, Any] = {
         "task": pa.repeat(task.number, count),
         "host": pa.array([hosts.names[c] for c in codes], pa.string()),
-        "group": pa.array(group_of(hosts, rows, at)),
+        "group": pa.array(group_of(hosts, rows, of)),
         "address": pa.array([hosts.addresses[c] for c in codes], pa.string()),
         "limit": pa.array(hosts.limits[codes]),
         "score": pa.array(scored.score),
