@@ -34,6 +34,12 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield from _spark(request.param, str(tmp_path_factory.mktemp("spark")))
 
 
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The embedded engine with two workers, for tests that need one engine only; started once."""
+    yield from _closing(EmbeddedEngine(workers=2, scratch=str(tmp_path_factory.mktemp("embedded"))))
+
+
 @pytest.fixture
 def embedded_inline(tmp_path: Path) -> Iterator[Engine]:
     """The embedded engine without worker processes: everything happens in this one."""

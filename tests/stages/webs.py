@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 
 from gossamer.crawl import Crawl
+from gossamer.storage import snapshots
+from gossamer.storage.parquet import Target, write_part
+from gossamer.storage.snapshots import Change, FileSet
 from gossamer.tables import TABLES
+from gossamer.tables.read import layout_of
 from gossamer.tables.statuses import LinkKind, Outcome, ParseStatus
 from gossamer.urls import keys
-from tests.stages.crawls import write_rows
 
 OK, MOVED, LOST, DEAD, BUSY, ERROR = "ok", "moved", "lost", "dead", "busy", "error"
 
@@ -95,23 +97,42 @@ def fetch(web: Web, url: str, at: datetime, segment: str) -> Fetched:
     return found
 
 
-def store(crawl: Crawl, folder: Path, segment: str, found: Iterable[Fetched]) -> None:
+def publish(crawl: Crawl, segment: str, given: dict[str, pa.Table]) -> None:
+    """Make tables of a segment what is given, in one snapshot and without an engine."""
+    sets: dict[str, tuple[FileSet, ...]] = {}
+    number = crawl.snapshot.id
+    for name, rows in given.items():
+        spec = crawl.tables_at(crawl.snapshot)[name]
+        target = Target(crawl.files, f"segments/{segment}/{name}/{number:08d}-test", spec.schema)
+        entry = write_part(target, rows.to_batches(), 0, 0)
+        entries = [entry] if entry else []
+        snapshots.write_manifest(crawl.files, target.folder, entries, 1)
+        layout = layout_of(spec.schema)
+        size = sum(e.bytes for e in entries)
+        sets[name] = (
+            FileSet(target.folder, spec.version, rows.num_rows, size, len(entries), segment=segment, layout=layout),
+        )
+    change = Change(f"{number:08d}-test", "test", "2026-03-01T12:00:00.000Z", replace=sets)
+    snapshots.publish(crawl.files, change, crawl.snapshot)
+
+
+def store(crawl: Crawl, segment: str, found: Iterable[Fetched]) -> None:
     """Put what was found into the tables of a segment, as fetch and parse would."""
-    rows = list(found)
-    parsed = [f for f in rows if f.links is not None]
+    fetched = list(found)
+    parsed = [f for f in fetched if f.links is not None]
     links = [(f, n, url) for f in parsed for n, url in enumerate(dict.fromkeys(f.links or ()))]
     given = {
-        "fetch": _table(
+        "fetch": rows(
             "fetch",
-            [f.url for f in rows],
+            [f.url for f in fetched],
             segment=segment,
-            outcome=[int(f.outcome) for f in rows],
-            fetched_at=[f.at for f in rows],
-            retry_after_s=[f.retry_after for f in rows],
-            redirect_to=[f.target for f in rows],
-            payload_digest=[f.digest for f in rows],
+            outcome=[int(f.outcome) for f in fetched],
+            fetched_at=[f.at for f in fetched],
+            retry_after_s=[f.retry_after for f in fetched],
+            redirect_to=[f.target for f in fetched],
+            payload_digest=[f.digest for f in fetched],
         ),
-        "parse": _table(
+        "parse": rows(
             "parse",
             [f.url for f in parsed],
             segment=segment,
@@ -119,7 +140,7 @@ def store(crawl: Crawl, folder: Path, segment: str, found: Iterable[Fetched]) ->
             signature=[f.signature for f in parsed],
             canonical=[f.canonical for f in parsed],
         ),
-        "outlinks": _table(
+        "outlinks": rows(
             "outlinks",
             [url for _, _, url in links],
             segment=segment,
@@ -128,8 +149,7 @@ def store(crawl: Crawl, folder: Path, segment: str, found: Iterable[Fetched]) ->
             **{f"src_{n}": c for n, c in _keys([f.url for f, _, _ in links]).items()},
         ),
     }
-    for name, table in given.items():
-        crawl.load(name, write_rows(folder / f"{segment}-{name}.parquet", table), segment=segment)
+    publish(crawl, segment, given)
 
 
 def _keys(urls: list[str]) -> dict[str, pa.Array]:
@@ -137,7 +157,7 @@ def _keys(urls: list[str]) -> dict[str, pa.Array]:
     return {name: columns[name] for name in ("domain_fp", "url_fp", "rowkey", "url")}
 
 
-def _table(name: str, urls: list[str], **columns: Any) -> pa.Table:
+def rows(name: str, urls: list[str], **columns: Any) -> pa.Table:
     """Rows of a table; keys come from the URLs."""
     schema = TABLES[name].schema
     given: dict[str, Any] = dict(_keys(urls)) | {"host": keys.hosts(pa.array(urls, pa.string()))} | columns
