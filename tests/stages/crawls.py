@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from gossamer.clock import Clock
 from gossamer.crawl import Crawl
 from gossamer.tables import TABLES
-from gossamer.tables.spec import Column, Table
+from gossamer.tables.spec import Column, Kind, Table
 from gossamer.tables.statuses import Status
 from gossamer.urls import keys
 
@@ -65,7 +65,8 @@ def content(crawl: Crawl, name: str = "crawldb", snapshot: int | None = None) ->
 
 
 def ordered(rows: ir.Table, table: Table) -> ir.Table:
-    return rows.order_by(*(ibis.asc(n, nulls_first=True) for n in table.order or table.key))
+    names = (*(table.order or table.key), *(["segment"] if table.kind is Kind.SEGMENT else []))
+    return rows.order_by(*(ibis.asc(n, nulls_first=True) for n in names))
 
 
 def add_color(rows: ir.Table) -> ir.Table:
