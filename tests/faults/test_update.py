@@ -53,7 +53,7 @@ def test_every_crash_point(tmp_path: Path, embedded_inline: Engine) -> None:
         if record is None or record.state != runs.DONE:
             opened(files, embedded_inline).run("update", segments=["s2"])
 
-    kinds = ("kill", "enospc")
+    kinds = ("kill",)
     found = partial(state, engine=embedded_inline)
     points = every_crash_point("update", tmp_path / "trial", make, operation, found, kinds=kinds)
     assert all(points.values())

@@ -6,12 +6,14 @@ targets. Neither needs the crawldb to be read, so the cost follows the batch and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
 
+from gossamer.engine.base import canonical
 from gossamer.errors import UsageError
 from gossamer.stages.update import links
 from gossamer.stages.update.known import KEY, known_rows
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from gossamer.runner import Run
 
+PASS_LINKS = 1_500_000  # links whose targets are gathered and sorted in one go
 REASONS = {"stale": "older than what is known", "untried": "not tried"}
 
 
@@ -99,7 +102,7 @@ def _count_events(run: Run, pages: ir.Table, segments: list[str]) -> None:
         run.drop(reason, sums[name] or 0)
 
 
-def _count_links(run: Run, pages: ir.Table, segments: list[str]) -> tuple[ir.Table, ir.Table]:
+def _count_links(run: Run, pages: ir.Table, segments: list[str]) -> tuple[ir.Table, ir.Table | None]:
     """Write the links that count now, per segment; those links, and the ones that only make their target known."""
     outlinks = _classified(run, pages, segments)
     fates = {row["reason"]: row["links"] for row in run.crawl.engine.collect(links.reasons(outlinks)).to_pylist()}
@@ -113,7 +116,7 @@ def _count_links(run: Run, pages: ir.Table, segments: list[str]) -> tuple[ir.Tab
     for segment in segments:
         own = kept.filter(kept.segment == segment)
         run.count(links_counted=run.write("counted", own, segment=segment))
-    return _written(run, segments), links.entries(outlinks)
+    return _written(run, segments), links.entries(outlinks) if run.record.counters["links_entered"] else None
 
 
 def _classified(run: Run, pages: ir.Table, segments: list[str]) -> ir.Table:
@@ -139,18 +142,45 @@ def _written(run: Run, segments: list[str]) -> ir.Table:
     return run.source.rows(run.tables["counted"], sets)
 
 
-def _write(run: Run, pages: ir.Table, counted: ir.Table, others: ir.Table) -> None:
+def _write(run: Run, pages: ir.Table, counted: ir.Table, others: ir.Table | None) -> None:
     """The two change sets."""
-    given = links.shares(counted, pages)
+    given = _stored(run, links.shares(counted, pages))
     old = _taken_back(run, pages)
-    parts = [links.gains(counted, old, given), others, links.led_to(pages)]
+    parts = [links.gains(counted, old, given), links.led_to(pages)]
+    if others is not None:
+        parts.append(others)
     if old is not None:
         parts.append(links.losses(counted, old))
-    rows = links.targets(parts, run.clock.now, run.crawl.settings.schedule)
     states = _states(run, pages, given)
     run.count(states_written=run.write("crawldb", states, delta=True, part="states"))
-    columns = links.TARGET_COLUMNS
-    run.count(targets_written=run.write("crawldb", rows, delta=True, columns=columns, part="targets"))
+    run.count(targets_written=_write_targets(run, parts))
+
+
+def _stored(run: Run, rows: ir.Table) -> ir.Table:
+    """A small relation, computed once: used twice in a query it would be kept in memory with all it is made from."""
+    return run.crawl.engine.map_batches(rows, unchanged, canonical(rows))
+
+
+def unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What comes in."""
+    return batches
+
+
+def _write_targets(run: Run, parts: list[ir.Table]) -> int:
+    """The targets' change set; on one machine a group of shards at a time, so that nothing has to spill to disk."""
+    table = run.tables["crawldb"].narrowed(links.TARGET_COLUMNS)
+    target = run.target(table, part="targets")
+    passes = 1
+    if run.crawl.engine.name == "embedded":
+        counted = run.record.counters.get("links_counted", 0)
+        passes = min(target.shards, 1 << (counted // PASS_LINKS).bit_length())
+    entries = []
+    for number in range(passes):
+        own = [part.filter((part.url_fp & (passes - 1)) == number) if passes > 1 else part for part in parts]
+        rows = links.targets(own, run.clock.now, run.crawl.settings.schedule)
+        entries += run.crawl.engine.write(rows, target)
+    run.add(table, target, entries, delta=True)
+    return sum(entry.rows for entry in entries)
 
 
 def _taken_back(run: Run, pages: ir.Table) -> ir.Table | None:

@@ -141,8 +141,8 @@ def losses(counted: ir.Table, old: ir.Table) -> ir.Table:
 
 
 def entries(links: ir.Table) -> ir.Table:
-    """Targets that links make known without counting, and what sitemaps say of theirs."""
-    kept = links.filter((links[REASON] == ENTERED) | ((links[REASON] == COUNTED) & links.change_interval_s.notnull()))
+    """Targets that links make known without counting, with what sitemaps say of theirs."""
+    kept = links.filter(links[REASON] == ENTERED)
     return kept.select(
         *DST, "rowkey", "host", via=kept.src, depth=(kept.src_depth + 1).cast("int16"), told=kept.change_interval_s
     )
