@@ -39,6 +39,12 @@ run read crawldb --url example.org
 say "What is in the crawldb?"
 run read crawldb --stats --limit 5
 
+say "What would be fetched next, and why not the rest? Then make two batches of it"
+run --set generate.max_per=3000 generate --top 10000 --dry-run
+run --set generate.max_per=3000 generate --top 10000 --batches 2
+run batches list
+run read fetchlist --segment r000001-1 --columns url,score,parts --limit 3
+
 say "Go back to the first load: a new snapshot, nothing is deleted"
 run snapshots rollback 1
 run status

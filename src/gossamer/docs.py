@@ -27,6 +27,7 @@ def pages() -> dict[str, str]:
         "settings.md": settings_page(),
         "commands.md": commands_page(),
         "hooks.md": hooks_page(),
+        "states.md": states_page(),
     }
     return {name: NOTE + "\n" + text.rstrip() + "\n" for name, text in made.items()}
 
@@ -123,6 +124,30 @@ def _usage(param: object) -> str:
         return f"[{param.opts[-1]}]"  # type: ignore[attr-defined]
     many = "…" if getattr(param, "nargs", 1) == -1 else ""
     return f"{name}{many}" if getattr(param, "required", False) else f"[{name}{many}]"
+
+
+def states_page() -> str:
+    """The state machine."""
+    from gossamer.tables.states import SCHEDULES, TRANSITIONS, Schedule
+    from gossamer.tables.statuses import Outcome, Status
+
+    def cell(status: Status, outcome: Outcome) -> str:
+        to = TRANSITIONS[status, outcome]
+        return f"{'·' if to.status is status else to.status.name.lower()} / {to.schedule.name.lower()}"
+
+    head = [
+        "| was \\ fetch gave | " + " | ".join(o.name.lower() for o in Outcome) + " |",
+        "|---" * (len(Outcome) + 1) + "|",
+    ]
+    rows = [f"| **{s.name.lower()}** | " + " | ".join(cell(s, o) for o in Outcome) + " |" for s in Status]
+    schedules = [f"- **{schedule.name.lower()}**: {SCHEDULES[schedule]}" for schedule in Schedule]
+    return (
+        "# States\n\nWhat the crawldb believes of a URL, what a fetch gave, and what it believes then / when the URL is due again. "
+        "`·` means the status stays. A URL nobody knew counts as unfetched.\n\n"
+        + "\n".join(head + rows)
+        + "\n\n## Schedules\n\n"
+        + "\n".join(schedules)
+    )
 
 
 def hooks_page() -> str:

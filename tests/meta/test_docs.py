@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_every_hook():
     assert hooks
     for name in hooks:
         assert f"## `{name}(" in PAGES["hooks.md"]
-        assert str(getattr(hookspecs, name).__doc__) in PAGES["hooks.md"]
+        assert str(inspect.getdoc(getattr(hookspecs, name))) in PAGES["hooks.md"]
 
 
 def test_every_stage():

@@ -18,16 +18,30 @@ LONGEST_RETRY_AFTER = 7 * DAY  # what a server may ask for
 
 
 class Schedule(IntEnum):
-    """When a URL is due again, and what becomes of its count of failures."""
+    """When a URL is due again, and what becomes of its count of failures; `SCHEDULES` says it in words."""
 
-    CONTENT = 1  # after its interval, which follows how often the content changes; failures are forgotten
-    UNCHANGED = 2  # after its interval, which grows; failures are forgotten
-    REGULAR = 3  # after its interval as it is; failures are forgotten
-    RETRY = 4  # after 1 h · 2^failures, one failure more; with the last one allowed the URL is gone
-    WAIT = 5  # after as long as the server asked for; no failure is counted
-    GONE = 6  # after its interval doubled with each failure, at most 90 days; one failure more
-    FAR = 7  # after 90 days; failures are forgotten
-    STAY = 8  # as before: nothing was tried
+    CONTENT = 1
+    UNCHANGED = 2
+    REGULAR = 3
+    RETRY = 4
+    WAIT = 5
+    GONE = 6
+    FAR = 7
+    STAY = 8
+
+
+SCHEDULES: dict[Schedule, str] = {
+    Schedule.CONTENT: "after its interval, which grows when the content is the same and shrinks when it has changed "
+    "(`schedule.kind`); failures are forgotten.",
+    Schedule.UNCHANGED: "after its interval, which grows; failures are forgotten.",
+    Schedule.REGULAR: "after its interval as it is; failures are forgotten.",
+    Schedule.RETRY: "after 1 h · 2^failures, and one failure more; with `schedule.max_failures` in a row the URL is gone, "
+    "and waits as a gone one.",
+    Schedule.WAIT: "after as long as the server asked for, at most 7 days; no failure is counted.",
+    Schedule.GONE: "after its interval, doubled with each failure in a row, at most 90 days; one failure more.",
+    Schedule.FAR: "after 90 days; failures are forgotten.",
+    Schedule.STAY: "as before: nothing was tried.",
+}
 
 
 @dataclass(frozen=True)
