@@ -73,7 +73,8 @@ def stages_page() -> str:
     """The map of pipeline.py."""
     rows = ["| stage | reads | writes | balance | what it does |", "|---|---|---|---|---|"]
     for stage in STAGES.values():
-        reads, writes = (("any table" if t == ANY else _code(t) or "files") for t in (stage.reads, stage.writes))
+        named = ((stage.reads, "files"), (stage.writes, "nothing"))
+        reads, writes = ("any table" if tables == ANY else _code(tables) or none for tables, none in named)
         rows.append(f"| `{stage.name}` | {reads} | {writes} | `{stage.balance}` | {stage.doc} |")
     return (
         "# Stages\n\nA stage reads tables at one snapshot and publishes one new snapshot. Its balance must hold, or nothing is "

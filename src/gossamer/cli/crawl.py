@@ -167,10 +167,10 @@ def graph(context: typer.Context) -> None:
         show.print_json_lines(asdict(stage) for stage in STAGES.values())
         return
 
-    def words(tables: tuple[str, ...]) -> str:
-        return "any table" if tables == ANY else ", ".join(tables) or "files"
+    def words(tables: tuple[str, ...], none: str) -> str:
+        return "any table" if tables == ANY else ", ".join(tables) or none
 
     show.print_table(
         ("stage", "reads", "writes", "balance", "what it does"),
-        ((s.name, words(s.reads), words(s.writes), s.balance, s.doc) for s in STAGES.values()),
+        ((s.name, words(s.reads, "files"), words(s.writes, "nothing"), s.balance, s.doc) for s in STAGES.values()),
     )

@@ -1,4 +1,4 @@
-"""Statistics of the crawldb: counts by status, host, domain and TLD from one scan of four narrow columns.
+"""Statistics of the crawldb: counts by status, host, domain and TLD from one scan of a few narrow columns.
 
 The engine counts URLs by host and status; only these few rows learn their domain and TLD, in the workers, and everything
 else is summed up from them.
@@ -40,7 +40,9 @@ COUNTED = pa.schema(
 def counted(engine: Engine, rows: ir.Table, now: datetime) -> ir.Table:
     """URLs by host and status; `rows` are those of a crawldb whose statuses are names."""
     present = ibis.literal(now, type="timestamp('UTC')")
-    narrow = rows.select("host", "status", "first_seen", due=rows.next_fetch <= present)
+    back = (rows.status == "gone") & (rows.linked_at > rows.updated_at)
+    due = rows.next_fetch.isnull() | (rows.next_fetch <= present) | back.fill_null(False)  # as generate sees it
+    narrow = rows.select("host", "status", "first_seen", due=due)
     by_host = narrow.group_by("host", "status").aggregate(
         urls=narrow.count(),
         due=narrow.due.cast("int64").sum().fill_null(0),

@@ -16,6 +16,7 @@ from gossamer.tables.spec import TIMESTAMP
 MANY_INLINKS = 10_000  # the factor is 1 from here on
 TOP_RANK = 255  # the highest log step of a rank
 UNKNOWN_DEPTH = 5
+PENNILESS = 0.1  # the factor without cash
 MICRO = 1e6
 
 
@@ -36,9 +37,9 @@ def inlinks(facts: pa.RecordBatch, previous: np.ndarray, context: Context) -> np
 
 
 def cash(facts: pa.RecordBatch, previous: np.ndarray, context: Context) -> np.ndarray:
-    """OPIC: pages that have gathered cash since their last fetch come first."""
+    """OPIC: pages that have gathered cash since their last fetch come first; those without any keep a little."""
     owned = np.maximum(_numbers(facts, "cash", 0), 0) / MICRO
-    return _weighted(previous, owned / (owned + 1.0), context.weight("cash"))
+    return _weighted(previous, (owned + PENNILESS) / (owned + 1.0), context.weight("cash"))
 
 
 def depth(facts: pa.RecordBatch, previous: np.ndarray, context: Context) -> np.ndarray:
