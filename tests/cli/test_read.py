@@ -73,7 +73,7 @@ def test_a_condition_that_fails_on_the_rows(filled: Path, gossamer: Gossamer):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nosuch"], "there is no table nosuch; choose from clusters, crawldb, "),
+        (["nosuch"], "there is no table nosuch; choose from clusters, counted, crawldb, "),
         (["crawldb", "--columns", "url,nosuch"], "crawldb has no column nosuch; it has domain_fp, "),
         (["crawldb", "--columns", " , "], "--columns names none; crawldb has domain_fp, "),
         (["crawldb", "--snapshot", "9"], "there is no snapshot 9; see `gossamer snapshots list`"),
@@ -215,7 +215,7 @@ def test_what_has_no_value_is_not_large(crawl: Path, tmp_path: Path, gossamer: G
 def test_statistics(filled: Path, gossamer: Gossamer):
     found = gossamer("--json", "read", "crawldb", "--stats").rows
     assert found[0] == {
-        "group": "total", "urls": 5, "fetched": 0, "unfetched": 4, "gone": 1, "due": 0, "oldest": None, "newest": None,
+        "group": "total", "urls": 5, "fetched": 0, "unfetched": 4, "gone": 1, "due": 5, "oldest": None, "newest": None,
     }  # fmt: skip
     counts = {(row["group"], row.get(row["group"])): (row["urls"], row.get("gone")) for row in found[1:]}
     assert counts == {
@@ -234,8 +234,8 @@ def test_statistics_for_people(filled: Path, gossamer: Gossamer):
     lines = gossamer("read", "crawldb", "--stats", "--limit", 1).lines
     assert ["urls", "5"] in lines
     assert ["host", "(the", "first", "1", "of", "2)", "urls", "fetched", "unfetched", "gone", "due"] in lines
-    assert ["example.com", "3", "0", "3", "0", "0"] in lines
-    assert ["www.example.org", "2", "0", "1", "1", "0"] not in lines
+    assert ["example.com", "3", "0", "3", "0", "3"] in lines
+    assert ["www.example.org", "2", "0", "1", "1", "2"] not in lines
 
 
 def test_statistics_of_a_part(filled: Path, gossamer: Gossamer):
@@ -253,7 +253,7 @@ def test_what_is_due_and_since_when(crawl: Path, tmp_path: Path, gossamer: Gossa
     gossamer("load", "crawldb", write_lines(tmp_path / "a.jsonl", *rows))
     found = gossamer("--json", "read", "crawldb", "--stats").rows
     total = found[0]
-    assert (total["urls"], total["fetched"], total["unfetched"], total["gone"], total["due"]) == (3, 2, 0, 0, 1)
+    assert (total["urls"], total["fetched"], total["unfetched"], total["gone"], total["due"]) == (3, 2, 0, 0, 2)
     assert (total["oldest"], total["newest"]) == ("2020-01-01T00:00:00.000Z", "2021-01-01T00:00:00.000Z")
     assert {row["tld"]: row["urls"] for row in found if row["group"] == "tld"} == {"com": 2, None: 1}
 

@@ -25,6 +25,8 @@ def test_by_hand(engine: Engine) -> None:
             "status": pa.array([status for _, status in pairs], pa.string()),
             "next_fetch": when,
             "first_seen": when,
+            "updated_at": when,
+            "linked_at": pa.nulls(97, when.type),
         }
     )
     counts = stats.counted(engine, engine.values(rows), NOW.now)
