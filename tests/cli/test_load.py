@@ -173,7 +173,9 @@ def refused(gossamer: Gossamer, crawl: Path, *arguments: Any) -> str:
 
 def test_what_is_refused(filled: Path, tmp_path: Path, gossamer: Gossamer):
     good = write_lines(tmp_path / "good.jsonl", page(0))
-    assert "there is no table nosuch; choose from clusters, crawldb, " in refused(gossamer, filled, "nosuch", good)
+    assert "there is no table nosuch; choose from clusters, counted, crawldb, " in refused(
+        gossamer, filled, "nosuch", good
+    )
     assert "No such file or directory; check the path" in refused(
         gossamer, filled, "crawldb", good, tmp_path / "none.csv"
     )

@@ -69,7 +69,7 @@ def test_a_table_is_an_ibis_table(tmp_path: Path, embedded_inline: Any, rows: st
 )
 def test_an_unknown_table(tmp_path: Path, embedded_inline: Any, rows: str, call: Any):
     crawl = Crawl.init(str(tmp_path / "c"), engine=embedded_inline)
-    with pytest.raises(UsageError, match="there is no table nosuch; choose from clusters, crawldb, "):
+    with pytest.raises(UsageError, match="there is no table nosuch; choose from clusters, counted, crawldb, "):
         call(crawl, rows)
     assert runs.names(crawl.files) == []
 

@@ -56,5 +56,6 @@ def test_every_stage_can_run(stage: Stage):
     assert callable(getattr(importlib.import_module(module), function))
     for tables in (stage.reads, stage.writes):
         assert tables == ANY or set(tables) <= set(TABLES)
-    assert re.fullmatch(r"\w+( \+ \w+)* = \w+( \+ \w+)*", stage.balance)
+    for equation in stage.balance.split("; "):
+        assert re.fullmatch(r"\w+( \+ \w+)* = \w+( \+ \w+)*", equation)
     assert stage.doc.endswith(".")

@@ -47,7 +47,7 @@ def tables_with(columns: Iterable[Column]) -> dict[str, Table]:
 def check_column(column: Column, tables: dict[str, Table]) -> None:
     """Refuse a plugin column that would clash (for the engines case does not count) or cannot be merged."""
     whose = f"plugin {column.plugin or '?'}: column {column.name}"
-    for table in (tables[name] for name in ("crawldb", *column.pass_to) if name in tables):
+    for table in (tables[name] for name in ("crawldb", "fetchlist", *column.pass_to) if name in tables):
         if column.name.casefold() in {name.casefold() for name in table.names}:
             raise PluginError(f"{whose} is already a column of {table.name}; choose another name")
     if not column.name.isidentifier() or column.name.startswith("_"):

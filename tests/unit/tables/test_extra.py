@@ -51,10 +51,17 @@ def test_two_plugins_cannot_share_a_name(second: str):
 
 def test_a_column_goes_to_the_crawldb_and_where_it_is_passed():
     tables = tables_with([PRICE])
-    assert {name for name, table in tables.items() if "price" in table.names} == {"crawldb", "outlinks", "parse"}
+    assert {name for name, table in tables.items() if "price" in table.names} == {
+        "crawldb", "fetchlist", "outlinks", "parse",
+    }  # fmt: skip
     assert tables["crawldb"].names == (*TABLES["crawldb"].names, "price")
     assert tables["crawldb"].column("price").plugin == "shop"
     assert "price" not in TABLES["crawldb"].names
+
+
+def test_a_name_that_a_fetchlist_has_is_taken():
+    with pytest.raises(PluginError, match="column score is already a column of fetchlist"):
+        tables_with([replace(PRICE, name="score")])
 
 
 def test_sums_add_up_in_the_crawldb_only():
