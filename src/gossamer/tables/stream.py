@@ -97,7 +97,7 @@ def stream(
     everything = [file for of_set in sets for file in of_set]
     while any((file.buffer is not None and file.buffer.num_rows) or not file.ended for file in everything):
         for file in everything:
-            if not file.ended and file.last is None:
+            while not file.ended and file.last is None:
                 file.more()
         open_ends = [file.last for file in everything if not file.ended and file.last is not None]
         until = min(open_ends, default=None)

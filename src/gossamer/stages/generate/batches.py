@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.clock import parse_time
 from gossamer.errors import UsageError
+from gossamer.settings import GenerateSettings
 from gossamer.storage import runs
 
 if TYPE_CHECKING:
@@ -41,11 +42,18 @@ def batches(files: Files, snapshot: Snapshot, now: datetime) -> list[Batch]:
         stages = snapshot.segments.get(name, ())
         record = runs.load(files, s.folder.rsplit("/", 1)[1])
         made = parse_time(record.now) if record else None
-        hours = record.arguments.get("lease_hours") if record else None
-        until = made + timedelta(hours=hours) if made and hours is not None else None
+        until = _end(made, record.arguments.get("lease_hours")) if made and record else None
         urls = s.rows + (found[name].urls if name in found else 0)
         found[name] = Batch(name, _state(stages, until, now), stages, urls, made, until)
     return sorted(found.values(), key=lambda batch: batch.segment)
+
+
+def _end(made: datetime, hours: float | None) -> datetime | None:
+    """When a lease ends; None: never. A list that generate did not make has the usual one."""
+    try:
+        return made + timedelta(hours=GenerateSettings().lease_hours if hours is None else hours)
+    except OverflowError:
+        return None
 
 
 def _state(stages: tuple[str, ...], until: datetime | None, now: datetime) -> str:

@@ -6,7 +6,7 @@ best N, with at most `limit` of a host, contain all of it that the whole crawl's
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gossamer.stages.generate.best import best, best_within, order_key_of, tie_of
+from gossamer.stages.generate.hosts import HostFacts, Limits
 from gossamer.stages.generate.score import Context, Scored, Scorer, run_chain
 from gossamer.storage.files import Files
 from gossamer.storage.parquet import FileEntry, Target, write_part
 from gossamer.tables.fold import ShardFiles, finished, fold, folded_deltas, read_columns
 from gossamer.tables.spec import TIMESTAMP, Table
 from gossamer.tables.statuses import Status
-from gossamer.urls import keys
 from gossamer.urls.chain import UrlChain
 
 DECIDING = ("domain_fp", "url_fp", "host", "status", "next_fetch", "updated_at", "linked_at")
@@ -30,17 +31,6 @@ BELOW, OVER_LIMIT, TWICE = "below the top", "over the limit of its host", "finge
 CHOSEN = "chosen"
 FAILED = "! "  # marks a row of the report that tells of a plugin
 FACTS = ("status", "useful", "rank", "cash", "inlinks", "depth", "next_fetch", "interval_s")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How many of what."""
-
-    top: int
-    per: str  # host, domain or ip
-    max_per: int  # 0: any number
-    seconds: float = 0.0  # the round must end in so long; 0: whenever
-    delay_ms: int = 1000
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,7 @@ def find_candidates(task: CandidateTask) -> pa.Table:
     """Write the group's candidates to scratch; its file, and why the other URLs are not in it."""
     rows = deciding_rows(task)
     fates = Fates(rows.num_rows)
-    hosts = HostFacts.of(task, rows.column("host")) if _asks_hosts(task) else None
+    hosts = _facts(task, rows) if _asks_hosts(task) else None
     due = _due(task, rows, fates, hosts)
     chosen, scored = _best(task, rows, due, fates, hosts)
     entry = write_part(task.target, [_output(task, rows, chosen, scored, hosts)], 0, task.number)
@@ -97,7 +87,11 @@ def find_candidates(task: CandidateTask) -> pa.Table:
 
 def _asks_hosts(task: CandidateTask) -> bool:
     """Whether anything depends on hosts; if not, only those of the chosen are looked at."""
-    return bool(task.limits.max_per or task.limits.seconds or task.hosts or task.by_host or task.limits.per == "ip")
+    return bool(task.limits.limited or task.hosts or task.by_host or task.limits.per == "ip")
+
+
+def _facts(task: CandidateTask, rows: pa.Table) -> HostFacts:
+    return HostFacts.of(task.limits, task.target.files, task.hosts, rows.column("host"))
 
 
 class Fates:
@@ -123,7 +117,7 @@ class Fates:
         kinds = len(self.names)
         counts = np.bincount(hosts.codes.astype(np.int64) * kinds + self.codes, minlength=kinds * len(hosts.names))
         return [
-            {"host": hosts.names[at // kinds] or "", "reason": self.names[at % kinds], "urls": int(counts[at])}
+            {"host": hosts.names[at // kinds], "reason": self.names[at % kinds], "urls": int(counts[at])}
             for at in np.flatnonzero(counts).tolist()
         ]
 
@@ -140,80 +134,6 @@ def deciding_rows(task: CandidateTask) -> pa.Table:
         rows = fold(task.table, rows, deltas.set_column(deltas.column_names.index("host"), "host", hosts))
     rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
     return finished(rows.slice(0, sum(entry.rows for entry in task.shard.base)) if task.known_only else rows)
-
-
-@dataclass(frozen=True)
-class HostFacts:
-    """For each row of a group its host's group, limit, address and whether it is left alone."""
-
-    codes: np.ndarray  # which host, by row
-    names: list[str]
-    groups: np.ndarray  # by host: what limits go by (0: the row's domain)
-    addresses: list[str | None]
-    limits: np.ndarray
-    away: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
-
-    @classmethod
-    def of(cls, task: CandidateTask, column: pa.ChunkedArray) -> HostFacts:
-        """Facts of the hosts in a column."""
-        if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-        encoded = column.unify_dictionaries().combine_chunks()
-        codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        fps = keys.fingerprints(encoded.dictionary).to_numpy(zero_copy_only=False)
-        known = _host_facts(task, fps)
-        addresses: list[str | None] = known["address"]
-        groups = fps
-        if task.limits.per == "domain":
-            groups = np.zeros_like(fps)
-        elif task.limits.per == "ip":
-            groups = np.array([keys.fingerprint(a) if a else 0 for a in addresses], np.int64)
-        names = encoded.dictionary.to_pylist()
-        return cls(codes, names, groups, addresses, _host_limits(task.limits, known), known["away"])
-
-
-def _host_facts(task: CandidateTask, fps: np.ndarray) -> dict[str, Any]:
-    """What the hosts table says of hosts, by fingerprint."""
-    nothing = np.zeros(len(fps), np.int64)
-    facts: dict[str, Any] = {
-        "address": [None] * len(fps),
-        "away": np.zeros(len(fps), bool),
-        "delay": nothing + task.limits.delay_ms,
-        "latency": nothing,
-    }
-    if not task.hosts:
-        return facts
-    known = read_columns(task.target.files, task.hosts, HOST_FACTS.names, HOST_FACTS)
-    at = pc.index_in(pa.array(fps), known.column("host_fp").combine_chunks())
-    have = at.is_valid().to_numpy(zero_copy_only=False)
-    mine = known.take(at.drop_null())
-    facts["delay"][have] = np.maximum(mine.column("delay_ms").fill_null(task.limits.delay_ms).to_numpy(), 0)
-    facts["latency"][have] = np.maximum(mine.column("latency_ms").fill_null(0).to_numpy(), 0)
-    facts["away"][have] = mine.column("away").fill_null(False).to_numpy()
-    for place, address in zip(np.flatnonzero(have), mine.column("address").to_pylist(), strict=True):
-        facts["address"][place] = address
-    return facts
-
-
-HOST_FACTS = pa.schema(
-    [
-        ("host_fp", pa.int64()),
-        ("delay_ms", pa.int64()),
-        ("latency_ms", pa.int64()),
-        ("away", pa.bool_()),
-        ("address", pa.string()),
-    ]
-)
-NO_LIMIT = np.iinfo(np.int64).max
-
-
-def _host_limits(limits: Limits, known: dict[str, Any]) -> np.ndarray:
-    """How many URLs of each host fit: the cap, and what can be fetched in time at the host's pace."""
-    most = np.full(len(known["delay"]), limits.max_per or NO_LIMIT, np.int64)
-    if not limits.seconds:
-        return most
-    pace = np.maximum(known["delay"] + known["latency"], 1)
-    return np.asarray(np.minimum(most, int(limits.seconds * 1000) // pace))
 
 
 def _due(task: CandidateTask, rows: pa.Table, fates: Fates, hosts: HostFacts | None) -> np.ndarray:
@@ -233,7 +153,9 @@ def _due(task: CandidateTask, rows: pa.Table, fates: Fates, hosts: HostFacts | N
     if hosts is not None and hosts.away.any():
         lose(hosts.away[hosts.codes], LEFT_ALONE)
     if task.chain is not None:
-        at = np.flatnonzero(free)
+        at, twice = _once(rows, np.flatnonzero(free))
+        fates.set(twice, TWICE)
+        free[twice] = False
         reasons = _filtered(task, rows, at)
         for reason in pc.unique(reasons.drop_null()).to_pylist():
             same = at[pc.equal(reasons, reason).fill_null(False).to_numpy(zero_copy_only=False)]
@@ -285,83 +207,32 @@ def _best(
     names = sorted({*FACTS, *(name for scorer in task.scorers for name in scorer.columns)})
     facts = rows.select(names)
     facts = facts if len(due) == rows.num_rows else facts.take(pa.array(due))
-    batch = pa.RecordBatch.from_arrays([c.combine_chunks() for c in facts.columns], schema=facts.schema)
+    columns = [c.cast(pa.string()) if pa.types.is_dictionary(c.type) else c for c in facts.columns]
+    batch = pa.RecordBatch.from_arrays([c.combine_chunks() for c in columns], names)
     scored = run_chain(task.scorers, batch, task.context)
-    order_key = _order_key(scored.score, tie_of(rows.column("url_fp").to_numpy()[due], task.seed))
+    order_key = order_key_of(scored.score, tie_of(rows.column("url_fp").to_numpy()[due], task.seed))
     if hosts is None:
-        kept, over = best(order_key, task.limits.top), np.empty(0, np.int64)
+        kept, over = best(order_key, task.limits.needed), np.empty(0, np.int64)
     else:
-        limits = hosts.limits[hosts.codes[due]]
-        kept, over = best_within(order_key, group_of(hosts, rows, due), limits, task.limits.top)
-    kept, twice = _once(rows.select(["domain_fp", "url_fp"]).take(pa.array(due[kept])), kept)
+        groups = hosts.groups_of(due, rows.column("domain_fp").to_numpy()[due])
+        kept, over = best_within(order_key, groups, hosts.limits_of_all(groups), task.limits.needed)
     fates.set(due, BELOW)
-    fates.set(due[twice], TWICE)
     fates.set(due[over], OVER_LIMIT)
-    fates.set(due[kept], CHOSEN)
+    chosen, twice = _once(rows, due[kept])
+    fates.set(twice, TWICE)
+    fates.set(chosen, CHOSEN)
+    kept = kept[np.isin(due[kept], chosen)]
     parts = {name: values[kept] for name, values in scored.parts.items()}
     return due[kept], Scored(scored.score[kept], parts, scored.failed)
 
 
-def _once(pairs: pa.Table, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _once(rows: pa.Table, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places without those whose fingerprints came before: another URL that was made to collide."""
-    both = np.stack([pairs.column(name).to_numpy() for name in ("domain_fp", "url_fp")], axis=1)
+    both = np.stack([rows.column(name).to_numpy()[places] for name in ("domain_fp", "url_fp")], axis=1)
     _, first = np.unique(both, axis=0, return_index=True)
     again = np.ones(len(places), bool)
     again[first] = False
     return places[~again], places[again]
-
-
-def best(order_key: np.ndarray, top: int) -> np.ndarray:
-    """Places of the `top` highest keys, highest first."""
-    some = np.arange(len(order_key))
-    if top < len(order_key):
-        some = np.argpartition(order_key, len(order_key) - top)[len(order_key) - top :]
-    return some[np.argsort(order_key[some], kind="stable")[::-1]]
-
-
-def best_within(
-    order_key: np.ndarray, groups: np.ndarray, limits: np.ndarray, top: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the `top` highest keys with at most `limits` of a group, highest first; and those over their limit."""
-    looked = min(len(order_key), max(2 * top, 1024))
-    while True:
-        some = best(order_key, looked)
-        fits = nth_of_group(groups[some]) < limits[some]
-        if fits.sum() >= top or looked == len(order_key):
-            return some[fits][:top], some[~fits]
-        looked = min(len(order_key), looked * 4)
-
-
-def nth_of_group(groups: np.ndarray) -> np.ndarray:
-    """For each place, how many places before it have the same group."""
-    order = np.argsort(groups, kind="stable")
-    ranked = groups[order]
-    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])) if len(ranked) else np.empty(0, int)
-    lengths = np.diff(np.append(starts, len(ranked)))
-    nth = np.empty(len(groups), np.int64)
-    nth[order] = np.arange(len(groups)) - np.repeat(starts, lengths)
-    return nth
-
-
-def _order_key(score: np.ndarray, tie: np.ndarray) -> np.ndarray:
-    """One number to order by: the score (exact in 32 bits), then the random order of equals."""
-    bits = score.astype(np.float32).view(np.uint32).astype(np.uint64)
-    return (bits << np.uint64(32)) | tie.astype(np.uint64)
-
-
-def tie_of(url_fps: np.ndarray, seed: int) -> np.ndarray:
-    """A random but reproducible 32-bit number per URL and batch (the finaliser of splitmix64)."""
-    x = url_fps.view(np.uint64) ^ np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x ^ (x >> np.uint64(31))) >> np.uint64(32)
-
-
-def group_of(hosts: HostFacts, rows: pa.Table, at: np.ndarray) -> np.ndarray:
-    """What the limits of some rows go by: their host, address or (where that is unknown) registered domain."""
-    groups = hosts.groups[hosts.codes[at]]
-    domains = np.asarray(rows.column("domain_fp").to_numpy())[at]
-    return np.asarray(np.where(groups == 0, domains, groups))
 
 
 def _output(
@@ -371,17 +242,17 @@ def _output(
     own = rows.take(pa.array(at))
     count = len(at)
     if hosts is None:
-        hosts, of = HostFacts.of(task, own.column("host")), np.arange(count)
-        rows = own
+        hosts, of = _facts(task, own), np.arange(count)
     else:
         of = at
     codes = hosts.codes[of]
+    groups = hosts.groups_of(of, own.column("domain_fp").to_numpy())
     given: dict[str, Any] = {
         "task": pa.repeat(task.number, count),
         "host": pa.array([hosts.names[c] for c in codes], pa.string()),
-        "group": pa.array(group_of(hosts, rows, of)),
+        "group": pa.array(groups),
         "address": pa.array([hosts.addresses[c] for c in codes], pa.string()),
-        "limit": pa.array(hosts.limits[codes]),
+        "limit": pa.array(hosts.limits_of(groups)),
         "score": pa.array(scored.score),
         "tie": pa.array(tie_of(own.column("url_fp").to_numpy(), task.seed).astype(np.int64)),
         **{f"part_{name}": pa.array(values) for name, values in scored.parts.items()},

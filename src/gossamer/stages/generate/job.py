@@ -7,7 +7,9 @@ not look anything up.
 
 from __future__ import annotations
 
+import math
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,21 +21,20 @@ import ibis
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gossamer.errors import GossamerError, SettingsError, UsageError
+from gossamer.errors import GossamerError, PluginError, SettingsError, UsageError, VersionError
 from gossamer.stages.generate.batches import LIVE, batches
 from gossamer.stages.generate.candidates import (
-    BELOW,
     CHOSEN,
     FAILED,
-    HOST_FACTS,
     ROW,
     CandidateTask,
-    Limits,
     candidate_schema,
     find_candidates,
 )
+from gossamer.stages.generate.hosts import HOST_FACTS, Limits
 from gossamer.stages.generate.rows import Form, RowsTask, make_rows
 from gossamer.stages.generate.score import Context, Scorer
+from gossamer.stages.generate.select import settle, take_batches
 from gossamer.stages.rewrite.job import tasks_for
 from gossamer.storage.parquet import FileEntry, Target, entries_of, write_part
 from gossamer.storage.snapshots import read_manifest
@@ -48,8 +49,9 @@ if TYPE_CHECKING:
 
     from gossamer.runner import Run
 
+MOST, MOST_BATCHES = 10**12, 1000
 SEGMENT = re.compile(r"r([0-9]{6,})-[0-9]+")
-BEST_FIRST = (ibis.desc("score"), ibis.desc("tie"), "url_fp", "domain_fp")
+GARBLED = "\ufffd"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,16 @@ class Options:
     urls: str | None = None
     by_host: bool = False
     frequency: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.top <= MOST and 1 <= self.batches <= MOST_BATCHES):
+            raise UsageError(f"choose from 1 to {MOST:,} URLs for a batch, and from 1 to {MOST_BATCHES:,} batches")
+        if not (math.isfinite(self.hours) and self.hours >= 0):
+            raise UsageError(f"{self.hours} hours: choose a number from 0 up; 0: any time")
+        if self.urls == "":
+            raise UsageError("the list of URLs has no name; check the path")
+        if self.frequency is not None and self.frequency not in CLASSES:
+            raise UsageError(f"--class {self.frequency}: choose from {', '.join(CLASSES)}")
 
 
 @dataclass(frozen=True)
@@ -137,24 +149,26 @@ def choose(run: Run, options: Options, scratch: str) -> Choice:
     results = run.crawl.engine.run_tasks(tasks, find_candidates).to_pylist()
     fates: Counter[tuple[str, str]] = Counter()
     for row in results:
-        if row["reason"].startswith(FAILED):
-            run.tell({"event": "note", "text": f"{row['reason'].removeprefix(FAILED)}; its value was passed over"})
-            run.count(plugin_errors=1)
-        elif row["reason"]:
+        if row["reason"] and not row["reason"].startswith(FAILED):
             fates[row["host"], row["reason"]] += row["urls"]
+    failures = [row["reason"].removeprefix(FAILED) for row in results if row["reason"].startswith(FAILED)]
+    run.count(plugin_errors=len(failures))
+    for text in dict.fromkeys(failures):
+        run.tell({"event": "note", "text": f"{text}; it was passed over"})
     files = [run.crawl.files.url(row["path"]) for row in results if row["path"]]
     run.phase("choose")
     candidates = run.crawl.engine.read(files, schema)
-    chosen = _best(run, candidates, options, scratch, schema, len(shards))
-    _settle(run, chosen, schema, fates, options.by_host)
-    return Choice(chosen, fates, shards, scorers, schema, url_chain(run.crawl).rules.version)
+    target = Target(run.crawl.files, scratch, schema, (ROW,), "url_fp", len(shards), run.record.attempt)
+    chosen = take_batches(run.crawl.engine, candidates, _limits(run, options), target)
+    settle(run.crawl.engine, chosen, _limits(run, options), target, fates, options.by_host)
+    return Choice(chosen.batches, fates, shards, scorers, schema, url_chain(run.crawl).rules.version)
 
 
 def shard_files(run: Run, frequency: str | None) -> list[ShardFiles]:
     """The files of the crawldb, by group of shards; with a frequency only those of its class of pages."""
-    if frequency and frequency not in CLASSES:
-        raise UsageError(f"--class {frequency}: choose from {', '.join(CLASSES)}")
     sets = run.snapshot.sets("crawldb")
+    if any(s.version != run.tables["crawldb"].version for s in sets):
+        raise VersionError("the crawldb was written with another schema version; run `gossamer migrate` first")
     groups = min(run.snapshot.shards, tasks_for(sum(s.rows for s in sets), run.crawl.engine.workers))
     listed = [(s, read_manifest(run.crawl.files, s)) for s in sets]
     found = []
@@ -173,10 +187,24 @@ def chosen_scorers(run: Run) -> tuple[Scorer, ...]:
     from gossamer.plugins.manager import scorers
 
     known = {scorer.name: scorer for scorer in scorers(run.crawl.plugins)}
-    for name in run.crawl.settings.score.chain:
-        if name not in known:
-            raise SettingsError(f"score.chain: there is no scorer {name}; there are {', '.join(known)}")
-    return tuple(known[name] for name in run.crawl.settings.score.chain)
+    settings = run.crawl.settings.score
+    for key, names in (("chain", settings.chain), ("weights", settings.weights)):
+        for name in names:
+            if name not in known:
+                raise SettingsError(f"score.{key}: there is no scorer {name}; there are {', '.join(known)}")
+    for name, weight in settings.weights.items():
+        if not 0 <= weight <= 1:
+            raise SettingsError(f"score.weights: {name} = {weight}; choose a number from 0 to 1")
+    twice = [name for name, count in Counter(settings.chain).items() if count > 1]
+    if twice:
+        raise SettingsError(f"score.chain: {twice[0]} is there twice; name each scorer once")
+    for scorer in (known[name] for name in settings.chain):
+        missing = [name for name in scorer.columns if name not in run.tables["crawldb"].names]
+        if missing:
+            raise PluginError(
+                f"scorer {scorer.name}: the crawldb has no column {missing[0]}; declare it, or correct it"
+            )
+    return tuple(known[name] for name in settings.chain)
 
 
 def _tasks(
@@ -189,13 +217,7 @@ def _tasks(
         table=run.tables["crawldb"],
         now=run.clock.now,
         seed=keys.fingerprint(segment_name(run, 1)),
-        limits=Limits(
-            options.top * options.batches,
-            settings.generate.per,
-            settings.generate.max_per * options.batches,
-            options.hours * 3600 * options.batches,
-            settings.generate.delay_ms,
-        ),
+        limits=_limits(run, options),
         scorers=scorers,
         context=Context(run.clock.now, settings.score),
         target=Target(run.crawl.files, f"{scratch}/candidates", schema, attempt=run.record.attempt),
@@ -207,6 +229,11 @@ def _tasks(
         known_only=options.frequency is not None,
     )
     return [replace(first, number=number, shard=shard) for number, shard in enumerate(shards)]
+
+
+def _limits(run: Run, options: Options) -> Limits:
+    generate = run.crawl.settings.generate
+    return Limits(options.top, generate.per, generate.max_per, options.hours * 3600, generate.delay_ms, options.batches)
 
 
 def _live(run: Run) -> tuple[FileEntry, ...]:
@@ -225,6 +252,7 @@ def _hosts(run: Run, scratch: str) -> tuple[FileEntry, ...]:
     now = ibis.literal(run.clock.now, "timestamp('UTC', 6)")
     rows = hosts.select(
         "host_fp",
+        "domain_fp",
         delay_ms=ibis.greatest(hosts.crawl_delay_ms, hosts.delay_ms).cast("int64"),
         latency_ms=hosts.latency_ms.cast("int64"),
         away=(hosts.given_up_until > now).fill_null(False),
@@ -236,7 +264,9 @@ def _hosts(run: Run, scratch: str) -> tuple[FileEntry, ...]:
 
 def _only(run: Run, path: str, scratch: str) -> tuple[FileEntry, ...]:
     """The URLs a file lists, as keys."""
-    checked = url_chain(run.crawl).normalize(pa.array(_lines(path), pa.string()), "generate")
+    lines, garbled = _lines(path)
+    checked = url_chain(run.crawl).normalize(pa.array(lines, pa.string()), "generate")
+    run.drop("listed URL: not UTF-8", garbled)
     for reason, count in Counter(checked.reason.drop_null().to_pylist()).items():
         run.drop(f"listed URL: {reason}", count)
     found = keys.url_columns(pc.unique(checked.url.drop_null()))
@@ -249,61 +279,16 @@ def _only(run: Run, path: str, scratch: str) -> tuple[FileEntry, ...]:
     return (entry,)
 
 
-def _lines(path: str) -> list[str]:
+def _lines(path: str) -> tuple[list[str], int]:
+    """The lines of a list that are no comments, and how many are not UTF-8."""
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig", "replace")
+        raw = Path(path).read_bytes().removeprefix(BOM_UTF8)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; check the path") from error
-    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-
-
-def _best(
-    run: Run, candidates: ir.Table, options: Options, scratch: str, schema: pa.Schema, groups: int
-) -> list[list[FileEntry]]:
-    """For each batch the files of its URLs, one per group of shards; a batch takes what earlier ones left."""
-    generate = run.crawl.settings.generate
-    limited = bool(generate.max_per or options.hours)
-    chosen: list[list[FileEntry]] = []
-    for number in range(1, options.batches + 1):
-        pool = candidates
-        if chosen:
-            taken = run.crawl.engine.read(
-                [run.crawl.files.url(e.path) for entries in chosen for e in entries], schema
-            ).select("domain_fp", "url_fp")
-            pool = candidates.anti_join(taken, ["domain_fp", "url_fp"]).view()
-        if limited:
-            nth = ibis.row_number().over(group_by="group", order_by=BEST_FIRST)
-            share = (pool["limit"] / options.batches).floor().cast("int64")
-            pool = pool.mutate(nth=nth, share=share)
-            pool = pool.filter(pool.nth < pool.share).drop("nth", "share")
-        best = pool.order_by(*BEST_FIRST).limit(options.top)
-        target = Target(
-            run.crawl.files, f"{scratch}/chosen-{number}", schema, (ROW,), "url_fp", groups, run.record.attempt
-        )
-        entries = run.crawl.engine.write(best, target)
-        if not entries:
-            break
-        chosen.append(entries)
-    return chosen
-
-
-def _settle(
-    run: Run, batches: list[list[FileEntry]], schema: pa.Schema, fates: Counter[tuple[str, str]], by_host: bool
-) -> None:
-    """Candidates of a shard that were not among the best of all are not chosen after all."""
-    files = [run.crawl.files.url(e.path) for entries in batches for e in entries]
-    if not by_host:
-        lost = fates["", CHOSEN] - sum(e.rows for entries in batches for e in entries)
-        fates["", CHOSEN] -= lost
-        fates["", BELOW] += lost
-        return
-    final = run.crawl.engine.read(files, schema)
-    counted = run.crawl.engine.collect(final.group_by("host").agg(n=final.count())).to_pylist()
-    chosen = {row["host"]: row["n"] for row in counted}
-    for host, reason in [key for key in fates if key[1] == CHOSEN]:
-        lost = fates[host, reason] - chosen.get(host, 0)
-        fates[host, reason] -= lost
-        fates[host, BELOW] += lost
+    texts = [line.decode("utf-8", "replace").strip() for line in raw.split(b"\n")]
+    wanted = [text for text in texts if text and not text.startswith("#")]
+    good = [text for text in wanted if GARBLED not in text]
+    return good, len(wanted) - len(good)
 
 
 def _complete(run: Run, choice: Choice, entries: list[FileEntry], scratch: str, segment: str) -> ir.Table:

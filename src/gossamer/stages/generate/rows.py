@@ -61,7 +61,11 @@ def make_rows(task: RowsTask) -> pa.Table:
     whole = chosen.take(at)
     for name in names:
         whole = whole.append_column(name, rest.column(name))
-    rows = _listed(whole.append_column("url", _urls(task.shard, task.table, whole)), task.form, schema)
+    urls = _urls(task.shard, task.table, whole)
+    unknown = pc.equal(whole.column("host"), "")
+    hosts = pc.if_else(unknown, keys.hosts(urls), whole.column("host")) if pc.any(unknown).as_py() else whole["host"]
+    whole = whole.set_column(whole.column_names.index("host"), "host", hosts)
+    rows = _listed(whole.append_column("url", urls), task.form, schema)
     entry = write_part(task.target, [rows], 0, task.number)
     return entries_table([entry] if entry else [])
 

@@ -48,16 +48,21 @@ class Scored:
 
 
 def run_chain(scorers: Sequence[Scorer], facts: pa.RecordBatch, context: Context) -> Scored:
-    """Scores of a batch; a scorer that raises or gives nonsense is passed over, and told."""
+    """Scores of a batch; a scorer that raises, or where it gives nonsense, is passed over and told."""
     value = np.ones(facts.num_rows)
+    if not len(value):
+        return Scored(value, {scorer.name: value for scorer in scorers}, {})
     parts: dict[str, np.ndarray] = {}
     failed: dict[str, str] = {}
     for scorer in scorers:
         try:
-            given = np.asarray(scorer.score(facts, value, context), np.float64)
+            given = np.asarray(scorer.score(facts, value.copy(), context), np.float64)
             if given.shape != value.shape:
-                raise ValueError(f"{given.shape} values for {value.shape} URLs")
-            value = np.clip(np.where(np.isnan(given), 0.0, given), 0.0, MOST)
+                raise ValueError(f"values of shape {given.shape} for {len(value)} URLs")
+            odd = ~np.isfinite(given)
+            if odd.any():
+                failed[scorer.name] = f"{odd.sum():,} of {len(value):,} values are not finite"
+            value = np.clip(np.where(odd, value, given), 0.0, MOST) + 0.0  # -0.0 would be the highest of all
         except Exception as error:  # noqa: BLE001  a plugin must not stop a round: it is told and counted
             failed[scorer.name] = f"{type(error).__name__}: {error}"
         value = value.astype(np.float32).astype(np.float64)  # what is compared is what is stored
