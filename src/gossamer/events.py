@@ -65,7 +65,7 @@ class Terminal:
             self._show(f"{event['stage']}: {event['phase']}")
         elif kind == "progress":
             self._show(f"{event['stage']}: {event['phase']} {event['done']:,}/{event['total']:,}")
-        elif kind in ("done", "failed"):
+        elif kind in ("done", "failed", "planned"):
             self._stop()
             if kind == "done":
                 self._console.print(_closing(event), soft_wrap=True)

@@ -398,9 +398,7 @@ def test_an_empty_crawl(engine: Any, tmp_path: Path) -> None:
     assert crawl.snapshot.sets("fetchlist") == ()
 
 
-def test_another_schema_version_is_told(
-    tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_schema_version_is_told(tmp_path: Path, embedded_inline: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = crawl_of(tmp_path, embedded_inline, pages("a.example", 2))
     monkeypatch.setitem(TABLES, "crawldb", crawldb_version_2())
     with pytest.raises(VersionError, match="gossamer migrate"):
@@ -417,9 +415,7 @@ def test_a_list_carries_the_state_of_the_merged_row(tmp_path: Path, embedded_inl
     add_rows(crawl, tmp_path, urls, updated_at=old, etag="old", segment="r0", inlinks=1, meta=[[("k", "old")]] * 5)
     crawl.run("compact", table="crawldb")
     changed = {"status": 2, "etag": "new", "payload_digest": "sha", "segment": "r7", "parsed": "r6", "failures": 3}
-    add_rows(
-        crawl, tmp_path, urls[:2], updated_at=new, inlinks=2, interval_s=777, meta=[[("k", "new")]] * 2, **changed
-    )
+    add_rows(crawl, tmp_path, urls[:2], updated_at=new, inlinks=2, interval_s=777, meta=[[("k", "new")]] * 2, **changed)
     add_rows(crawl, tmp_path, urls[1:2], updated_at=later_than_now(days=-9), etag="stale", inlinks=4)
     add_rows(crawl, tmp_path, urls[2:4], updated_at=new, **{DELETED: True})
     add_rows(crawl, tmp_path, urls[3:4], updated_at=old, etag="anew", inlinks=9)
@@ -446,9 +442,7 @@ def test_urls_with_a_password_come_back_whole(tmp_path: Path, embedded_inline: A
 
 @pytest.mark.parametrize("filtered", ["false", "true"])
 @pytest.mark.parametrize("compacted", [False, True])
-def test_equal_fingerprints_stop_nothing(
-    tmp_path: Path, embedded_inline: Any, filtered: str, compacted: bool
-) -> None:
+def test_equal_fingerprints_stop_nothing(tmp_path: Path, embedded_inline: Any, filtered: str, compacted: bool) -> None:
     urls = pages("a.example", 4)
     forged = [keys.fingerprint(urls[0])] * 2 + [keys.fingerprint(url) for url in urls[2:]]
     crawl = crawl_of(tmp_path, embedded_inline, urls[:3], f"generate.filter={filtered}", url_fp=forged[:3])
@@ -459,8 +453,6 @@ def test_equal_fingerprints_stop_nothing(
     assert len(found) == 2
     assert urls[2] in found
     assert sum(crawl.plan().values()) == 3
-
-
 
 
 def test_update_lets_go_of_a_batch(tmp_path: Path, embedded_inline: Any) -> None:

@@ -167,7 +167,9 @@ def test_built_in_factors_grow_the_right_way() -> None:
 
 def test_a_chain_over_nothing_and_over_the_top() -> None:
     scorers = generating.gossamer_scorers()
-    nothing = run_chain(scorers, pa.record_batch({"shade": pa.array([], pa.int32())}), Context(NOW.now, ScoreSettings()))
+    nothing = run_chain(
+        scorers, pa.record_batch({"shade": pa.array([], pa.int32())}), Context(NOW.now, ScoreSettings())
+    )
     assert not nothing.failed
     assert set(nothing.parts) == {scorer.name for scorer in scorers}
     high = ScoreSettings(useful_yes=1e300)

@@ -185,7 +185,7 @@ def test_damage_is_told_by_name(files: LocalFiles) -> None:
     entry = write(files, "rows", rows)
     path = Path(files.url("rows"))
     path.write_bytes(path.read_bytes()[:-9])
-    for read in (readings(files, entry)):
+    for read in readings(files, entry):
         with pytest.raises(CorruptError, match="rows: damaged Parquet file"):
             read()
 

@@ -46,7 +46,7 @@ def generate(
 ) -> None:
     """Choose what to fetch next."""
     chosen = options(context)
-    with chosen.open() as crawl:
+    with chosen.open(answers=dry_run) as crawl:
         if dry_run:
             fates = crawl.plan(top=top, batches=batches, hours=hours, urls=urls, frequency=frequency)
             _show_plan(chosen, fates)
@@ -114,7 +114,7 @@ def list_batches(
             ("batch", "state", "URLs", "made", "holds its URLs until", "stages"),
             ((b.segment, b.state, f"{b.urls:,}", b.made_at, b.expires_at, " → ".join(b.stages)) for b in found),
         )
-    else:
+    elif not chosen.quiet:
         typer.echo("No batch is waiting; `--all` lists the finished ones too.")
 
 

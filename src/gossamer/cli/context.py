@@ -32,11 +32,12 @@ class Options:
         return events.Silent() if self.quiet else events.Terminal()
 
     @contextmanager
-    def open(self) -> Iterator[Crawl]:
-        """The crawl the command is about."""
+    def open(self, *, answers: bool = False) -> Iterator[Crawl]:
+        """The crawl the command is about; a program that asks for an answer gets no events between its lines."""
         from gossamer.crawl import Crawl
 
-        with Crawl(self.crawl, sets=self.sets, reporter=self.reporter()) as crawl:
+        reporter = None if answers and self.json else self.reporter()
+        with Crawl(self.crawl, sets=self.sets, reporter=reporter) as crawl:
             yield crawl
 
 

@@ -109,8 +109,11 @@ def run(
 
 def plan(run: Run, options: Options) -> Counter[tuple[str, str]]:
     """What a run would choose, by host, and why it would not choose the rest; nothing is written."""
-    with _scratch(run) as scratch:
-        return choose(run, replace(options, by_host=True), scratch).fates
+    try:
+        with _scratch(run) as scratch:
+            return choose(run, replace(options, by_host=True), scratch).fates
+    finally:
+        run.tell({"event": "planned"})
 
 
 @contextmanager
