@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from gossamer.errors import UsageError, VersionError
-from gossamer.stages.generate.best import best, best_within
 from gossamer.stages.generate.batches import batches as all_batches
+from gossamer.stages.generate.best import best, best_within
 from gossamer.storage import runs
 from gossamer.storage.parquet import DELETED
 from gossamer.tables import TABLES
@@ -109,7 +109,8 @@ def test_best_within_equals_a_naive_selection(seed: int) -> None:
     top = int(rng.integers(1, count + 10))
     kept, over = best_within(order_key, groups, limits, top)
     seen: dict[int, int] = {}
-    fitting, beyond = [], []
+    fitting: list[int] = []
+    beyond: list[int] = []
     for place in np.argsort(order_key)[::-1].tolist():
         nth = seen[groups[place]] = seen.get(groups[place], -1) + 1
         (fitting if nth < limits[place] else beyond).append(place)
@@ -302,8 +303,11 @@ def test_lists_without_urls(tmp_path: Path, embedded_inline: Any, data: bytes) -
 
 @pytest.mark.parametrize(
     "options",
-    [{"top": -1}, {"top": 10**15}, {"batches": 0}, {"hours": -1.0}, {"hours": float("nan")}, {"hours": float("inf")}]
-    + [{"urls": ""}, {"urls": "/no/such/file"}, {"urls": "/"}, {"frequency": "tepid"}, {"frequency": ""}],
+    [
+        *({"top": -1}, {"top": 10**15}, {"batches": 0}),
+        *({"hours": -1.0}, {"hours": float("nan")}, {"hours": float("inf")}),
+        *({"urls": ""}, {"urls": "/no/such/file"}, {"urls": "/"}, {"frequency": "tepid"}, {"frequency": ""}),
+    ],
 )
 def test_what_cannot_be_asked_for(tmp_path: Path, embedded_inline: Any, options: dict[str, Any]) -> None:
     crawl = crawl_of(tmp_path, embedded_inline, pages("a.example", 2))
