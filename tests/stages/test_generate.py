@@ -465,7 +465,7 @@ def test_update_lets_go_of_a_batch(tmp_path: Path, embedded_inline: Any) -> None
     crawl = crawl_of(tmp_path, embedded_inline, urls, "generate.lease_hours=100000")
     (segment,) = crawl.generate()
     web = Web({url: Page() for url in urls})
-    store(crawl, tmp_path, segment, [fetch(web, url, NOW.now, segment) for url in urls[:3]])
+    store(crawl, segment, [fetch(web, url, NOW.now, segment) for url in urls[:3]])
     crawl.update(segment)
     assert chosen(crawl) == urls[3:]
     later(crawl, days=91)
