@@ -157,7 +157,7 @@ def test_built_in_factors_grow_the_right_way() -> None:
     assert values("inlinks", facts(inlinks=[None, 0, 3, 10_000])) == sorted(
         values("inlinks", facts(inlinks=[None, 0, 3, 10_000]))
     )
-    assert values("cash", facts(cash=[0, 10**6, 3 * 10**6])) == [0.0, 0.5, 0.75]
+    assert values("cash", facts(cash=[0, 10**6, 3 * 10**6])) == [0.1, 0.55, 0.775]
     assert values("depth", facts(depth=[0, 1, 3])) == [1.0, 0.5, 0.25]
     assert values("rank", facts(rank=[0, 255])) == [0.0, 1.0]
     waited = [NOW.now - timedelta(days=days) for days in (0, 5, 10, 100)]
