@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from gossamer.crawl import Crawl
     from gossamer.events import Event
+    from gossamer.urls.chain import UrlChain
 
 SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a folder name and part of a run's
 LOOK_BACK = 20  # snapshots searched for a run that was killed just after publishing
@@ -135,6 +136,14 @@ class Run:
         )
         into = self.appended if delta else self.replaced
         into[table.name] = (*into.get(table.name, ()), file_set)
+
+    def url_chain(self) -> UrlChain:
+        """Normalisers and filters by the rules in force, whose version the record keeps."""
+        from gossamer.urls.chain import url_chain
+
+        chain = url_chain(self.crawl)
+        self.record.rules_version = chain.rules.version
+        return chain
 
     def mark(self, segment: str) -> None:
         """Say that this stage was applied to a segment."""

@@ -25,6 +25,7 @@ class RunRecord:
     now: str
     version: str
     settings: dict[str, Any] = field(default_factory=dict)  # those that are not at their default
+    rules_version: int | None = None  # of the rule set that decided, where one did
     attempt: int = 1
     state: str = RUNNING
     started: str = ""

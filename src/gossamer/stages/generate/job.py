@@ -42,7 +42,6 @@ from gossamer.tables.fold import ShardFiles
 from gossamer.tables.frequency import CLASSES
 from gossamer.tables.read import Group
 from gossamer.urls import keys
-from gossamer.urls.chain import url_chain
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -164,7 +163,7 @@ def choose(run: Run, options: Options, scratch: str) -> Choice:
     target = Target(run.crawl.files, scratch, schema, (ROW,), "url_fp", len(shards), run.record.attempt)
     chosen = take_batches(run.crawl.engine, candidates, _limits(run, options), target)
     settle(run.crawl.engine, chosen, _limits(run, options), target, fates, options.by_host)
-    return Choice(chosen.batches, fates, shards, scorers, schema, url_chain(run.crawl).rules.version)
+    return Choice(chosen.batches, fates, shards, scorers, schema, run.url_chain().rules.version)
 
 
 def shard_files(run: Run, frequency: str | None) -> list[ShardFiles]:
@@ -227,7 +226,7 @@ def _tasks(
         live=_live(run),
         hosts=_hosts(run, scratch),
         only=_only(run, options.urls, scratch) if options.urls else None,
-        chain=url_chain(run.crawl) if settings.generate.filter else None,
+        chain=run.url_chain() if settings.generate.filter else None,
         by_host=options.by_host,
         known_only=options.frequency is not None,
     )
@@ -268,7 +267,7 @@ def _hosts(run: Run, scratch: str) -> tuple[FileEntry, ...]:
 def _only(run: Run, path: str, scratch: str) -> tuple[FileEntry, ...]:
     """The URLs a file lists, as keys."""
     lines, garbled = _lines(path)
-    checked = url_chain(run.crawl).normalize(pa.array(lines, pa.string()), "generate")
+    checked = run.url_chain().normalize(pa.array(lines, pa.string()), "generate")
     run.drop("listed URL: not UTF-8", garbled)
     for reason, count in Counter(checked.reason.drop_null().to_pylist()).items():
         run.drop(f"listed URL: {reason}", count)

@@ -20,7 +20,6 @@ from gossamer.stages.inject.changes import What
 from gossamer.stages.inject.inputs import parts_of, seed_lists, stamp_of
 from gossamer.stages.inject.rows import BAD, InjectTask, stage_part
 from gossamer.storage.parquet import Target
-from gossamer.urls.chain import url_chain
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -57,7 +56,7 @@ def _tasks(
     files, attempt, table = run.crawl.files, run.record.attempt, run.tables[TABLE]
     good = Target(files, f"{folder}/good", changes.staged_schema(table), attempt=attempt)
     bad = Target(files, f"{folder}/bad", BAD, attempt=attempt) if errors is not None else None
-    chain, interval = url_chain(run.crawl), run.crawl.settings.schedule.interval_s
+    chain, interval = run.url_chain(), run.crawl.settings.schedule.interval_s
     parts = [part for seeds in seed_lists(paths, stamps, source, files) for part in parts_of(seeds)]
     return [
         InjectTask(number, part, chain, table, run.clock.now, interval, good, bad) for number, part in enumerate(parts)
