@@ -217,9 +217,19 @@ class Crawl:
             "frequency": frequency,
         }
 
-    def update(self, *segments: str) -> RunRecord:
-        """Apply fetched segments (those not applied yet, if none is named); compacts the crawldb when that is due."""
-        record = self.run("update", segments=sorted(segments or self.pending()))
+    def update(self, *segments: str) -> RunRecord | None:
+        """Apply fetched segments (those not applied yet, if none is named); compacts the crawldb when that is due.
+
+        The record of the update; None if all was applied before and only the compaction had been interrupted.
+        """
+        chosen = sorted(segments) or self.pending()
+        if not chosen and not self.snapshot.sets("fetch"):
+            raise UsageError("nothing has been fetched yet; make a batch with `gossamer generate` and fetch it first")
+        if not chosen and self.tidy():
+            return None
+        if not chosen:
+            raise UsageError("every fetched segment has been applied; name one to apply it again")
+        record = self.run("update", segments=chosen)
         self.tidy()
         return record
 
@@ -227,18 +237,19 @@ class Crawl:
         """Segments that were fetched and not applied yet."""
         snapshot = self.snapshot
         fetched = {s.segment for s in snapshot.sets("fetch") if s.segment}
-        waiting = sorted(name for name in fetched if "update" not in snapshot.segments.get(name, ()))
-        if not waiting:
-            raise UsageError("every fetched segment has been applied; name one to apply it again")
-        return waiting
+        return sorted(name for name in fetched if "update" not in snapshot.segments.get(name, ()))
 
-    def tidy(self) -> None:
-        """When the crawldb's change sets have grown enough: take out what is gone for long, and compact."""
+    def tidy(self) -> bool:
+        """Fold the crawldb's change sets when they are many; when they hold much, purge and compact. Whether it was due."""
         from gossamer.stages.rewrite.job import due
 
-        if due(self.snapshot, "crawldb", self.settings.storage):
+        snapshot = self.snapshot
+        wanted = due(snapshot, "crawldb", self.settings.storage) if snapshot.sets("crawldb") else None
+        if wanted == "compact":
             self.run("purge")
-            self.run("compact", table="crawldb")
+        if wanted:
+            self.run(wanted, table="crawldb")
+        return wanted is not None
 
     def inject(
         self, *paths: str, source: str | None = None, update: bool = False, errors: str | None = None
@@ -252,14 +263,21 @@ class Crawl:
             )
 
     def compact(self, *tables: str) -> list[RunRecord]:
-        """Fold change sets into the base of these tables, or of those that are due."""
+        """Fold change sets into the base of these tables; without any, do what is due for each."""
         from gossamer.stages.rewrite.job import due
 
         snapshot = self.snapshot
         for name in tables:
             _refuse_unknown(name, self.tables_at(snapshot))
-        chosen = tables or [name for name in snapshot.tables if due(snapshot, name, self.settings.storage)]
-        return [self.run("compact", table=name) for name in chosen]
+        if tables:
+            return [self.run("compact", table=name) for name in tables]
+        called_for = {name: due(snapshot, name, self.settings.storage) for name in snapshot.tables}
+        return [self.run(stage, table=name) for name, stage in called_for.items() if stage]
+
+    def fold(self, table: str) -> RunRecord:
+        """Make one change set of all change sets of a table."""
+        _refuse_unknown(table, self.tables_at(self.snapshot))
+        return self.run("fold", table=table)
 
     def batches(self, rows: ir.Table, *, small: bool = False) -> Iterator[pa.RecordBatch]:
         """Compute a table and stream its rows; through files, so that any number fits, unless they are few."""

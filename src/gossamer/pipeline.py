@@ -86,6 +86,15 @@ STAGES: dict[str, Stage] = {
             keeps=True,
         ),
         Stage(
+            "fold",
+            "Make one change set of all change sets of a table.",
+            reads=ANY,
+            writes=ANY,
+            balance="rows_before = rows_written",
+            job="gossamer.stages.rewrite.job:fold",
+            keeps=True,
+        ),
+        Stage(
             "migrate",
             "Rewrite files of older schema versions in today's.",
             reads=ANY,

@@ -53,7 +53,7 @@ class StorageSettings:
     compact_at: float = setting(
         0.2, "Compact a keyed table when its change sets hold this share of its base's rows.", least=0
     )
-    compact_sets: int = setting(8, "… or when it has this many change sets.", least=1)
+    compact_sets: int = setting(8, "Make one change set of all when there are so many.", least=2)
     verify_reads: bool = setting(
         False,
         "Compare the checksum of every file before its first use; rewriting tables and `gossamer verify` always do.",

@@ -1,4 +1,4 @@
-"""Stages under every fault: load, compact, migrate and reshard, through the runner, on the embedded engine."""
+"""Stages under every fault: load, compact, fold, migrate and reshard, through the runner, on the embedded engine."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def rows_file(tmp_path: Path) -> Callable[[str, pa.Table], str]:
     return write
 
 
-@pytest.mark.parametrize("stage", ["load", "compact", "migrate", "reshard"])
+@pytest.mark.parametrize("stage", ["load", "compact", "fold", "migrate", "reshard"])
 def test_every_crash_point(
     tmp_path: Path, embedded_inline: Engine, rows_file: Any, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -86,7 +86,12 @@ def test_every_crash_point(
     first, second = rows_file("a.parquet", some_rows(0, 8, 200)), rows_file("b.parquet", some_rows(5, 8, 404))
     third = rows_file("c.parquet", some_rows(2, 5, 503))
 
-    arguments: dict[str, dict[str, Any]] = {"compact": {"table": TABLE}, "migrate": {}, "reshard": {"shards": 1}}
+    arguments: dict[str, dict[str, Any]] = {
+        "compact": {"table": TABLE},
+        "fold": {"table": TABLE},
+        "migrate": {},
+        "reshard": {"shards": 1},
+    }
 
     def make(files: Any) -> None:
         crawl = Crawl.init(files.root, shards=2, clock=NOW, files=files, engine=embedded_inline)

@@ -57,3 +57,27 @@ def test_every_crash_point(tmp_path: Path, embedded_inline: Engine) -> None:
     found = partial(state, engine=embedded_inline)
     points = every_crash_point("update", tmp_path / "trial", make, operation, found, kinds=kinds)
     assert all(points.values())
+
+
+def test_purge_at_every_crash_point(tmp_path: Path, embedded_inline: Engine) -> None:
+    """One URL leaves, the others stay."""
+    old = NOW.now - timedelta(days=400)
+    rows = seed_rows([A, B, C], status=[3, 3, 2], first_seen=[old, NOW.now, old])
+    seeds = write_rows(tmp_path / "seeds.parquet", rows)
+
+    def make(files: Any) -> None:
+        crawl = Crawl.init(files.root, shards=1, clock=NOW, files=files, engine=embedded_inline)
+        crawl.clock = lambda: NOW
+        crawl.load("crawldb", seeds)
+
+    def operation(files: Any) -> None:
+        record = runs.load(files, "00000001-purge")
+        if record is None or record.state != runs.DONE:
+            opened(files, embedded_inline).run("purge")
+
+    def left(files: Any) -> list[str]:
+        found: list[str] = content(opened(files, embedded_inline)).column("url").to_pylist()
+        return found
+
+    points = every_crash_point("purge", tmp_path / "trial", make, operation, left, kinds=("kill", "lost", "enospc"))
+    assert all(points.values())

@@ -1,10 +1,11 @@
-"""compact, migrate, reshard: other files, the same rows, on every engine."""
+"""compact, fold, migrate, reshard: other files, the same rows, on every engine."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -12,7 +13,7 @@ from gossamer.crawl import Crawl
 from gossamer.errors import UsageError, VersionError
 from gossamer.storage.snapshots import read_manifest
 from gossamer.tables import TABLES
-from tests.stages.crawls import content, crawldb_version_2, make_crawl, url_rows, write_rows
+from tests.stages.crawls import NOW, content, crawldb_version_2, make_crawl, url_rows, write_rows
 
 
 def check_files(crawl: Crawl, shards: int) -> None:
@@ -35,6 +36,46 @@ def test_compact_keeps_rows(engine: Any, tmp_path: Path) -> None:
     assert content(crawl).equals(before)
     assert record.counters == {"rows_before": before.num_rows, "rows_written": before.num_rows}
     check_files(crawl, 4)
+
+
+def test_fold_makes_one_change_set_and_leaves_the_base(engine: Any, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path, engine, sets=1)
+    crawl.compact("crawldb")
+    (base,) = crawl.snapshot.sets("crawldb")
+    for seed in (1, 2, 3):
+        crawl.load("crawldb", write_rows(tmp_path / f"more-{seed}.parquet", url_rows(100, seed)))
+    before = content(crawl)
+    crawl.fold("crawldb")
+    first, second = crawl.snapshot.sets("crawldb")
+    assert first == base
+    assert second.delta
+    assert content(crawl).equals(before)
+    crawl.compact("crawldb")
+    assert content(crawl).equals(before)
+
+
+def test_fold_refuses_what_it_cannot_fold(tmp_path: Path, embedded_inline: Any) -> None:
+    crawl = make_crawl(tmp_path, embedded_inline, sets=1, count=5)
+    crawl.compact("crawldb")
+    with pytest.raises(UsageError, match="has no change sets"):
+        crawl.fold("crawldb")
+    gone = url_rows(5).append_column("_deleted", pa.array([True] * 5))
+    crawl.load("crawldb", write_rows(tmp_path / "gone.parquet", gone))
+    with pytest.raises(UsageError, match="only `gossamer compact crawldb` can fold"):
+        crawl.fold("crawldb")
+
+
+def test_what_is_due(tmp_path: Path, embedded_inline: Any) -> None:
+    """Many small change sets are folded, much in them is compacted."""
+    sets = ["storage.compact_sets=3", "storage.compact_at=0.5"]
+    crawl = Crawl.init(str(tmp_path / "crawl"), shards=1, clock=NOW, engine=embedded_inline, sets=sets)
+    crawl.load("crawldb", write_rows(tmp_path / "rows.parquet", url_rows(100)))
+    assert [record.stage for record in crawl.compact()] == ["compact"]
+    stages = []
+    for seed in range(1, 8):
+        crawl.load("crawldb", write_rows(tmp_path / f"{seed}.parquet", url_rows(10, seed)))
+        stages += [record.stage for record in crawl.compact()]
+    assert stages == ["fold", "fold", "compact"]
 
 
 @pytest.mark.parametrize("shards", [1, 2, 16])

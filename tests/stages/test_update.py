@@ -315,7 +315,7 @@ def test_a_server_cannot_put_us_off_for_ever(crawl: Crawl) -> None:
     assert found(crawl, "next_fetch") == {A: now + timedelta(days=7), B: now + timedelta(seconds=1)}
 
 
-def test_what_is_gone_and_forgotten_leaves(tmp_path: Path, embedded: Engine) -> None:
+def test_what_is_gone_and_forgotten_leaves(tmp_path: Path, engine: Engine) -> None:
     year = timedelta(days=366)
     old, new = NOW.now - year, NOW.now - timedelta(days=300)
     urls = {  # URL → first seen, linked, unlinked, inlinks, seed, status
@@ -329,7 +329,7 @@ def test_what_is_gone_and_forgotten_leaves(tmp_path: Path, embedded: Engine) -> 
     }
     names = ("first_seen", "linked_at", "unlinked_at", "inlinks", "seed", "status")
     columns: dict[str, Any] = {name: [facts[n] for facts in urls.values()] for n, name in enumerate(names)}
-    crawl = Crawl.init(str(tmp_path / "crawl"), shards=2, clock=NOW, engine=embedded)
+    crawl = Crawl.init(str(tmp_path / "crawl"), shards=2, clock=NOW, engine=engine)
     crawl.clock = lambda: NOW
     crawl.load("crawldb", write_rows(tmp_path / "a.parquet", seed_rows(list(urls), **columns)))
     record = crawl.run("purge")
@@ -341,8 +341,22 @@ def test_what_is_gone_and_forgotten_leaves(tmp_path: Path, embedded: Engine) -> 
 def test_wrong_segments_are_named(crawl: Crawl) -> None:
     with pytest.raises(UsageError, match="segment s9 has not been fetched; there are none"):
         crawl.update("s9")
+    with pytest.raises(UsageError, match="nothing has been fetched yet"):
+        crawl.update()
+    store(crawl, "s1", [page(A)])
+    update(crawl)
     with pytest.raises(UsageError, match="every fetched segment has been applied"):
         crawl.update()
+
+
+def test_a_compaction_that_was_interrupted_is_made_up_for(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(crawl, "s1", [page(A, C)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Crawl, "tidy", lambda _: False)
+        assert update(crawl) is not None
+    assert any(s.delta for s in crawl.snapshot.sets("crawldb"))
+    assert update(crawl) is None
+    assert not any(s.delta for s in crawl.snapshot.sets("crawldb"))
 
 
 def test_an_unparsed_page_keeps_the_links_of_its_last_parse(crawl: Crawl) -> None:

@@ -59,3 +59,10 @@ def test_every_stage_can_run(stage: Stage):
     for equation in stage.balance.split("; "):
         assert re.fullmatch(r"\w+( \+ \w+)* = \w+( \+ \w+)*", equation)
     assert stage.doc.endswith(".")
+
+
+def test_every_equation_must_hold():
+    both = "a = b; c = d + e"
+    assert balanced(both, {"a": 1, "b": 1, "c": 3, "d": 1, "e": 2})
+    assert not balanced(both, {"a": 1, "b": 1, "c": 3, "d": 1})
+    assert not balanced(both, {"a": 1, "c": 3, "d": 1, "e": 2})

@@ -52,7 +52,11 @@ def generate(
             _show_plan(chosen, fates)
             return
         made = crawl.generate(top=top, batches=batches, hours=hours, urls=urls, frequency=frequency)
-    if not (chosen.json or chosen.quiet):
+    if chosen.json:
+        from gossamer.cli.show import print_json_lines
+
+        print_json_lines([{"event": "made", "batches": made}])
+    elif not chosen.quiet:
         typer.echo(f"Made {', '.join(made)}." if made else "Nothing is due; see `gossamer generate --dry-run` for why.")
 
 

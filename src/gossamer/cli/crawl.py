@@ -88,7 +88,8 @@ def crawl_status(crawl: Crawl) -> dict[str, Any]:
     tables = []
     for name, sets in sorted(snapshot.tables.items()):
         notes = ["older schema: run `gossamer migrate`"] if name in old else []
-        notes += ["due for `gossamer compact`"] if due(snapshot, name, crawl.settings.storage) else []
+        called_for = due(snapshot, name, crawl.settings.storage)
+        notes += [f"due for `gossamer {called_for}`"] if called_for else []
         tables.append(
             {
                 "table": name,

@@ -12,7 +12,7 @@ from gossamer.pipeline import STAGES
 
 def add_to(app: typer.Typer) -> None:
     """Register these commands."""
-    for command in (inject, load, compact, migrate, reshard):
+    for command in (inject, load, compact, fold, migrate, reshard):
         app.command(help=STAGES[command.__name__].doc)(command)
 
 
@@ -50,7 +50,9 @@ def load(
 
 def compact(
     context: typer.Context,
-    tables: Annotated[list[str] | None, typer.Argument(help="Tables; those that are due if left out.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="Tables; if left out, what is due for each is done.")
+    ] = None,
 ) -> None:
     """Fold change sets into the base."""
     chosen = options(context)
@@ -58,6 +60,12 @@ def compact(
         done = crawl.compact(*(tables or ()))
     if not done and not (chosen.json or chosen.quiet):
         typer.echo("No table is due; name one to compact it anyway.")
+
+
+def fold(context: typer.Context, table: Annotated[str, typer.Argument(help="The table.")]) -> None:
+    """Make one change set of all."""
+    with options(context).open() as crawl:
+        crawl.fold(table)
 
 
 def migrate(context: typer.Context) -> None:

@@ -44,7 +44,8 @@ def batches(files: Files, snapshot: Snapshot, now: datetime) -> list[Batch]:
         made = parse_time(record.now) if record else None
         until = _end(made, record.arguments.get("lease_hours")) if made and record else None
         urls = s.rows + (found[name].urls if name in found else 0)
-        found[name] = Batch(name, _state(stages, until, now), stages, urls, made, until)
+        state = _state(stages, until, now) if made else EXPIRED  # nobody knows how old it is: it blocks nothing
+        found[name] = Batch(name, state, stages, urls, made, until)
     return sorted(found.values(), key=lambda batch: batch.segment)
 
 

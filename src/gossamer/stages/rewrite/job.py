@@ -30,6 +30,20 @@ def compact(run: Run, table: str) -> None:
     rewrite(run, run.tables[table], run.snapshot.sets(table), run.snapshot.shards)
 
 
+def fold(run: Run, table: str) -> None:
+    """Make one change set of all; the base stays as it is, so this costs what the changes cost."""
+    spec, sets = run.tables[table], run.snapshot.sets(table)
+    deltas = tuple(s for s in sets if s.delta)
+    if spec.kind is not Kind.KEYED or not deltas:
+        raise UsageError(f"{table} has no change sets to fold")
+    if any(s.deletes or s.version != spec.version for s in deltas):
+        raise UsageError(
+            f"{table} has change sets that only `gossamer compact {table}` can fold (deletions, old schema)"
+        )
+    rewrite(run, spec, deltas, run.snapshot.shards, delta=True)
+    run.replaced[table] = (*(s for s in sets if not s.delta), *run.appended.pop(table))
+
+
 def migrate(run: Run) -> None:
     """Write anew what was written with an older schema."""
     for table, segment in outdated(run.snapshot, run.tables):
@@ -46,7 +60,15 @@ def reshard(run: Run, shards: int) -> None:
             rewrite(run, run.tables[name], sets, shards)
 
 
-def rewrite(run: Run, table: Table, sets: tuple[FileSet, ...], shards: int, segment: str | None = None) -> None:
+def rewrite(
+    run: Run,
+    table: Table,
+    sets: tuple[FileSet, ...],
+    shards: int,
+    segment: str | None = None,
+    *,
+    delta: bool = False,
+) -> None:
     """Rewrite file sets as one, every group of shards a task of its own."""
     target = run.target(table, segment=segment, shards=shards)
     groups = 1
@@ -56,13 +78,13 @@ def rewrite(run: Run, table: Table, sets: tuple[FileSet, ...], shards: int, segm
     run.record.inputs[table.name] = [*run.record.inputs.get(table.name, []), *(s.folder for s in sets)]
     memory = worker_memory(run.crawl.settings.engine)
     tasks = [
-        ShardTask(run.crawl.files, run.snapshot, table, sets, Group(number, groups), target, memory)
+        ShardTask(run.crawl.files, run.snapshot, table, sets, Group(number, groups), target, memory, delta)
         for number in range(groups)
     ]
     results = run.crawl.engine.run_tasks(tasks, rewrite_group)
     expected = sum(results.column(EXPECTED).to_pylist())
     entries = entries_of(results.drop_columns([EXPECTED]))
-    run.add(table, target, entries, segment=segment)
+    run.add(table, target, entries, delta=delta, segment=segment)
     run.count(rows_before=expected, rows_written=sum(entry.rows for entry in entries))
 
 
@@ -82,9 +104,13 @@ def outdated(snapshot: Snapshot, tables: dict[str, Table]) -> list[tuple[str, st
     return found
 
 
-def due(snapshot: Snapshot, table: str, settings: StorageSettings) -> bool:
-    """Whether a keyed table's change sets have grown enough to be folded in."""
+def due(snapshot: Snapshot, table: str, settings: StorageSettings) -> str | None:
+    """What a keyed table's change sets call for: `compact` when they hold much, `fold` when they are many, or nothing."""
     sets = snapshot.sets(table)
     deltas = [s for s in sets if s.delta]
     base = sum(s.rows for s in sets if not s.delta)
-    return len(deltas) >= settings.compact_sets or sum(s.rows for s in deltas) > max(1, base) * settings.compact_at
+    if sum(s.rows for s in deltas) > max(1, base) * settings.compact_at:
+        return "compact"
+    if len(deltas) < settings.compact_sets:
+        return None
+    return "compact" if any(s.deletes for s in deltas) else "fold"

@@ -42,6 +42,7 @@ class ShardTask:
     group: Group
     target: Target
     memory_mb: int
+    delta: bool = False  # change sets become one change set
 
 
 def rewrite_group(task: ShardTask) -> pa.Table:
@@ -87,7 +88,8 @@ def _streamed(task: ShardTask) -> tuple[int, pa.Table]:
         shard = Group(number, apart)
         base = [e for s, entries in sets if not s.delta for e in entries if shard.holds(e.shard)]
         deltas = [[e for e in entries if shard.holds(e.shard)] for s, entries in sets if s.delta]
-        written += write_routed(task.target, stream(task.files, task.table, base, deltas), task.table)
+        kinds = CLASSES if task.table.name == "crawldb" and not task.delta else ("",)
+        written += write_routed(task.target, stream(task.files, task.table, base, deltas), kinds)
         expected += distinct_keys(task.files, task.table, [*base, *chain(*deltas)])
     rows = sum(entry.rows for entry in written)
     if any(s.deletes for s, _ in sets) or expected != rows:
@@ -99,10 +101,9 @@ def _streamed(task: ShardTask) -> tuple[int, pa.Table]:
     return rows, entries_table(written)
 
 
-def write_routed(target: Target, batches: Iterable[pa.Table], table: Table) -> list[FileEntry]:
-    """Write ordered rows into the files of their shards, those of the crawldb apart by frequency class."""
+def write_routed(target: Target, batches: Iterable[pa.Table], kinds: tuple[str, ...]) -> list[FileEntry]:
+    """Write ordered rows into the files of their shards, perhaps apart by frequency class."""
     writers: dict[tuple[int, int], PartWriter] = {}
-    kinds = CLASSES if table.name == "crawldb" else ("",)
     try:
         for rows in batches:
             shards = np.zeros(rows.num_rows, np.int64)
