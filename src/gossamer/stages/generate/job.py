@@ -154,7 +154,8 @@ def choose(run: Run, options: Options, scratch: str) -> Choice:
         if row["reason"] and not row["reason"].startswith(FAILED):
             fates[row["host"], row["reason"]] += row["urls"]
     failures = [row["reason"].removeprefix(FAILED) for row in results if row["reason"].startswith(FAILED)]
-    run.count(plugin_errors=len(failures))
+    if failures:
+        run.count(plugin_errors=len(failures))
     for text in dict.fromkeys(failures):
         run.tell({"event": "note", "text": f"{text}; it was passed over"})
     files = [run.crawl.files.url(row["path"]) for row in results if row["path"]]
