@@ -81,7 +81,8 @@ def test_only_json_on_stdout(filled: Path, gossamer: Gossamer) -> None:
         result = gossamer("--json", *command)
         assert result.rows
         assert result.err == ""
-    done = gossamer("--json", "generate").rows[-1]
+    *_, done, made = gossamer("--json", "generate").rows
+    assert made == {"event": "made", "batches": ["r000002-1"]}
     assert (done["event"], done["counters"]["urls"], done["counters"]["listed"]) == ("done", 5, 3)
     assert done["drops"] == {"in a live batch": 2}
     assert gossamer("--json", "batches", "drop", "r000001-1").rows[-1]["event"] == "done"
@@ -167,7 +168,7 @@ def test_wrong_usage(filled: Path, gossamer: Gossamer, arguments: list[str], sai
 def test_a_list_of_urls(filled: Path, tmp_path: Path, gossamer: Gossamer) -> None:
     urls = tmp_path / "urls.txt"
     urls.write_text(f"{page(1)['url']}\nhttps://elsewhere.example/\nno url\n")
-    done = gossamer("--json", "generate", "--urls", urls).rows[-1]
+    done = gossamer("--json", "generate", "--urls", urls).rows[-2]
     assert done["counters"]["listed"] == 1
     assert done["drops"]["not in the list"] == 4
     assert sum(n for reason, n in done["drops"].items() if reason.startswith("listed URL: ")) == 1
@@ -207,10 +208,10 @@ def fetched(gossamer: Gossamer, folder: Path, segment: str) -> None:
 
 def test_update_with_nothing_fetched(filled: Path, gossamer: Gossamer) -> None:
     before = state(filled)
-    assert "every fetched segment has been applied" in gossamer("update", code=2).err
+    assert "nothing has been fetched yet" in gossamer("update", code=2).err
     gossamer("-q", "generate")
     before = state(filled)
-    assert "every fetched segment has been applied" in gossamer("update", code=2).err
+    assert "nothing has been fetched yet" in gossamer("update", code=2).err
     assert gossamer("update", "r000001-1", code=2).out == ""
     assert intact(before, filled)
 
