@@ -220,16 +220,10 @@ class Crawl:
     def update(self, *segments: str) -> RunRecord | None:
         """Apply fetched segments (those not applied yet, if none is named); compacts the crawldb when that is due.
 
-        The record of the update; None if all was applied before and only the compaction had been interrupted.
+        The record of the update; None if there was nothing to apply (a compaction that was interrupted is still made).
         """
         chosen = sorted(segments) or self.pending()
-        if not chosen and not self.snapshot.sets("fetch"):
-            raise UsageError("nothing has been fetched yet; make a batch with `gossamer generate` and fetch it first")
-        if not chosen and self.tidy():
-            return None
-        if not chosen:
-            raise UsageError("every fetched segment has been applied; name one to apply it again")
-        record = self.run("update", segments=chosen)
+        record = self.run("update", segments=chosen) if chosen else None
         self.tidy()
         return record
 

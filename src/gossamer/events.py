@@ -14,9 +14,14 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\
 
 def harmless(text: str) -> str:
     """Text in which control characters and direction marks are spelled out, so a terminal does not obey them."""
-    return CONTROL.sub(
-        lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
-    )
+    return CONTROL.sub(lambda found: _spelled(ord(found[0])), text)
+
+
+def _spelled(code: int) -> str:
+    """A character as its code; bytes that were no UTF-8 (kept as lone surrogates) as those bytes."""
+    if 0xDC80 <= code <= 0xDCFF:
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 class Reporter(Protocol):

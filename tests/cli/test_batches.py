@@ -22,14 +22,14 @@ def test_generate_names_what_it_made(filled: Path, gossamer: Gossamer) -> None:
     assert gossamer("generate", "--top", 2, "--batches", 2).out == "Made r000001-1, r000001-2.\n"
     assert gossamer("generate").out == "Made r000002-1.\n"
     result = gossamer("generate")
-    assert result.out == "Nothing is due; see `gossamer generate --dry-run` for why.\n"
+    assert result.out == "No URL can be chosen; see `gossamer generate --dry-run` for why.\n"
     assert waiting(gossamer) == dict.fromkeys(["r000001-1", "r000001-2", "r000002-1"], "live")
     listed = gossamer("--json", "read", "fetchlist", "--columns", "url,segment").rows
     assert sorted(row["url"] for row in listed) == sorted(str(page(n)["url"]) for n in range(5))
 
 
 def test_an_empty_crawl(crawl: Path, gossamer: Gossamer) -> None:
-    assert "Nothing is due" in gossamer("generate").out
+    assert "No URL can be chosen" in gossamer("generate").out
     assert gossamer("--json", "generate", "--dry-run").rows == []
     assert gossamer("generate", "--dry-run").lines[-1] == ["all", "0", "hosts", "0"]
     assert waiting(gossamer, "--all") == {}
@@ -132,7 +132,7 @@ def test_a_lease_may_be_endless(filled: Path, gossamer: Gossamer, hours: str) ->
     gossamer("-q", "--set", f"generate.lease_hours={hours}", "generate")
     (row,) = gossamer("--json", "batches", "list").rows
     assert (row["state"], row["expires_at"]) == ("live", None)
-    assert "Nothing is due" in gossamer("generate").out
+    assert "No URL can be chosen" in gossamer("generate").out
 
 
 @pytest.mark.parametrize(
@@ -208,10 +208,10 @@ def fetched(gossamer: Gossamer, folder: Path, segment: str) -> None:
 
 def test_update_with_nothing_fetched(filled: Path, gossamer: Gossamer) -> None:
     before = state(filled)
-    assert "nothing has been fetched yet" in gossamer("update", code=2).err
+    assert "Nothing to apply" in gossamer("update").out
     gossamer("-q", "generate")
     before = state(filled)
-    assert "nothing has been fetched yet" in gossamer("update", code=2).err
+    assert "Nothing to apply" in gossamer("update").out
     assert gossamer("update", "r000001-1", code=2).out == ""
     assert intact(before, filled)
 

@@ -65,7 +65,7 @@ def test_explained(ask):
 def test_what_was_given_is_harmless(ask):
     given = b"http://a/\xff\tb\x1b[2J\r\nhttp://b/\xe2\x80\xae\nhttp://\xff/\x00\n"
     lines = ask(given, "check", "normalize")
-    assert [line[1] for line in lines] == ["http://a/\\udcff\\x09b\\x1b[2J", "http://b/\\u202e", "http://\\udcff/\\x00"]
+    assert [line[1] for line in lines] == ["http://a/\\xff\\x09b\\x1b[2J", "http://b/\\u202e", "http://\\xff/\\x00"]
     assert [line[0] for line in lines] == ["http://a/%EF%BF%BDb%1B[2J", "http://b/%E2%80%AE", "-"]
 
 

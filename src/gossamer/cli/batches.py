@@ -57,7 +57,9 @@ def generate(
 
         print_json_lines([{"event": "made", "batches": made}])
     elif not chosen.quiet:
-        typer.echo(f"Made {', '.join(made)}." if made else "Nothing is due; see `gossamer generate --dry-run` for why.")
+        typer.echo(
+            f"Made {', '.join(made)}." if made else "No URL can be chosen; see `gossamer generate --dry-run` for why."
+        )
 
 
 def _show_plan(chosen: Options, fates: dict[tuple[str, str], int]) -> None:
@@ -85,8 +87,11 @@ def update(
     ] = None,
 ) -> None:
     """Apply fetched segments to the crawldb."""
-    with options(context).open() as crawl:
-        crawl.update(*(segments or ()))
+    chosen = options(context)
+    with chosen.open() as crawl:
+        done = crawl.update(*(segments or ()))
+    if done is None and not (chosen.json or chosen.quiet):
+        typer.echo("Nothing to apply: no segment has been fetched and not applied; name one to apply it again.")
 
 
 def purge(context: typer.Context) -> None:

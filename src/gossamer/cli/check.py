@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
+from itertools import chain as joined
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -144,7 +146,8 @@ def _filtered(chain: UrlChain, texts: list[str], stage: str, normal: bool) -> It
 
 def _batches() -> Iterator[list[bytes]]:
     """The lines of stdin, many at a time."""
-    lines = (line.removesuffix(b"\n") for line in sys.stdin.buffer)
+    ends = (line.removesuffix(b"\n").removesuffix(b"\r") for line in sys.stdin.buffer)
+    lines = joined((line.removeprefix(BOM_UTF8) for line in islice(ends, 1)), ends)
     while batch := list(islice(lines, BATCH)):
         yield batch
 
@@ -160,7 +163,7 @@ def _print(chosen: Options, lines: list[bytes], answers: Iterator[Answer], expla
 
     out: list[str] = []
     for line, answer in zip(lines, answers, strict=True):
-        url = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        url = line.decode("utf-8", "surrogateescape")
         if chosen.json:
             row = {"result": answer.result, "url": harmless(url), "why": answer.why}
             out.append(json.dumps(row | ({"steps": answer.steps} if explain else {})))

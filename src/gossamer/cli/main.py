@@ -52,7 +52,9 @@ def before(
         typer.Option("--set", metavar="KEY=VALUE", help="Override a setting for this call; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing but errors.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print nothing but errors and what was asked for.")
+    ] = False,
     _version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,

@@ -35,10 +35,11 @@ SCHEDULES: dict[Schedule, str] = {
     "(`schedule.kind`); failures are forgotten.",
     Schedule.UNCHANGED: "after its interval, which grows; failures are forgotten.",
     Schedule.REGULAR: "after its interval as it is; failures are forgotten.",
-    Schedule.RETRY: "after 1 h · 2^failures, and one failure more; with `schedule.max_failures` in a row the URL is gone, "
+    Schedule.RETRY: "after 1 h, doubled with each failure before this one, and one failure more; with `schedule.max_failures` in a row the URL is gone, "
     "and waits as a gone one.",
     Schedule.WAIT: "after as long as the server asked for, at most 7 days; no failure is counted.",
-    Schedule.GONE: "after its interval, doubled with each failure in a row, at most 90 days; one failure more.",
+    Schedule.GONE: "after its interval, doubled with each failure in a row including this one, at most 90 days; one failure "
+    "more.",
     Schedule.FAR: "after 90 days; failures are forgotten.",
     Schedule.STAY: "as before: nothing was tried.",
 }

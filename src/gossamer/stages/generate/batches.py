@@ -73,5 +73,6 @@ def drop(run: Run, segments: list[str]) -> None:
             raise UsageError(f"there is no batch {name}; see `gossamer batches list`")
         if known[name].state == UPDATED:
             raise UsageError(f"batch {name} has been applied to the crawldb; there is nothing to drop")
-        run.mark(name)
-        run.count(batches=1, dropped=1)
+        if known[name].state != DROPPED:
+            run.mark(name)
+            run.count(batches=1, dropped=1)

@@ -176,8 +176,8 @@ def targets(parts: list[ir.Table], now: datetime, schedule: ScheduleSettings) ->
     grouped = rows.group_by(*DST).agg(
         rowkey=rows.rowkey.arbitrary(),  # like the host it follows from the URL
         host=rows.host.arbitrary(),
-        inlinks=rows.inlinks.sum().cast("int32"),
-        cash=rows.share.sum().cast("int64"),
+        inlinks=rows.inlinks.sum().fill_null(0).cast("int32"),
+        cash=rows.share.sum().fill_null(0).cast("int64"),
         depth=rows.depth.min(),
         via=rows.via.min(),
         told=rows.told.min(),
