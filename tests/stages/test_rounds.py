@@ -50,7 +50,7 @@ def test_rounds_on_every_engine(
     tmp_path: Path, engine: Engine, embedded: Engine, request: pytest.FixtureRequest
 ) -> None:
     """Fewer rounds, as Spark takes seconds for what DuckDB does at once; all tables are equal to those of DuckDB."""
-    rounds = 1 if "cluster" in request.node.name else 2
+    rounds = 1 if "spark" in request.node.name else 2
     crawls = [crawl_and_compare(tmp_path / name, e, 4, rounds) for name, e in (("a", engine), ("b", embedded))]
     for name in ("crawldb", "fetchlist", "counted"):
         ours, theirs = (content(crawl, name) for crawl in crawls)
