@@ -173,6 +173,14 @@ def matches(table: Table, older: pa.Table, newer: pa.Table) -> tuple[np.ndarray,
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
+def key_pairs(rows: pa.Table) -> pa.Array:
+    """Both fingerprints as one value of 16 bytes."""
+    both = np.empty((rows.num_rows, 2), np.int64)
+    for place, name in enumerate(("domain_fp", "url_fp")):
+        both[:, place] = rows.column(name).to_numpy()
+    return pa.Array.from_buffers(pa.binary(16), rows.num_rows, [None, pa.py_buffer(both.tobytes())])
+
+
 def _bitmap(fingerprints: np.ndarray) -> np.ndarray:
     seen = np.zeros(1 << BITMAP_BITS, bool)
     seen[fingerprints & ((1 << BITMAP_BITS) - 1)] = True

@@ -19,7 +19,7 @@ from gossamer.stages.generate.hosts import HostFacts, Limits
 from gossamer.stages.generate.score import Context, Scored, Scorer, run_chain
 from gossamer.storage.files import Files
 from gossamer.storage.parquet import FileEntry, Target, write_part
-from gossamer.tables.fold import ShardFiles, finished, fold, folded_deltas, read_columns
+from gossamer.tables.fold import ShardFiles, finished, fold, folded_deltas, key_pairs, read_columns
 from gossamer.tables.spec import TIMESTAMP, Table
 from gossamer.tables.statuses import Status
 from gossamer.urls.chain import UrlChain
@@ -184,9 +184,8 @@ def _listed(files: Files, entries: tuple[FileEntry, ...], rows: pa.Table) -> np.
         .combine_chunks()
         .to_numpy(zero_copy_only=False)
     )
-    pairs = set(zip(*(listed.column(name).to_pylist() for name in names), strict=True))
-    own = zip(*(rows.column(name).take(pa.array(maybe)).to_pylist() for name in names), strict=True)
-    found[maybe] = [pair in pairs for pair in own]
+    own = rows.select(list(names)).take(pa.array(maybe))
+    found[maybe] = pc.is_in(key_pairs(own), key_pairs(listed)).to_numpy(zero_copy_only=False)
     return found
 
 

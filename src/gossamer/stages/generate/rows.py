@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from gossamer.stages.generate.candidates import FACTS, ROW
 from gossamer.storage.parquet import DELETED, FileEntry, Target, entries_table, write_part
-from gossamer.tables.fold import ShardFiles, finished, fold, marked, opened, read_columns
+from gossamer.tables.fold import ShardFiles, finished, fold, key_pairs, marked, opened, read_columns
 from gossamer.tables.spec import Table
 from gossamer.urls import keys
 
@@ -115,20 +115,12 @@ def chosen_rows(shard: ShardFiles, table: Table, chosen: pa.Table, names: list[s
     deltas = _deltas_of(shard, narrow, wanted, chosen)
     old = base.drop_columns([ROW])
     rows = old if deltas is None else finished(fold(narrow, old, deltas))
-    by_key = _pairs(chosen)
-    found = pc.index_in(_pairs(rows), by_key)
+    by_key = key_pairs(chosen)
+    found = pc.index_in(key_pairs(rows), by_key)
     keep = found.is_valid()
     rows = rows.filter(keep).append_column(ROW, chosen.column(ROW).take(found.drop_null()))
     _, first = np.unique(rows.column(ROW).to_numpy(), return_index=True)
     return rows.take(pa.array(np.sort(first)))
-
-
-def _pairs(rows: pa.Table) -> pa.Array:
-    """Both fingerprints as one value of 16 bytes."""
-    both = np.empty((rows.num_rows, 2), np.int64)
-    for place, name in enumerate(KEY):
-        both[:, place] = rows.column(name).to_numpy()
-    return pa.Array.from_buffers(pa.binary(16), rows.num_rows, [None, pa.py_buffer(both.tobytes())])
 
 
 def _deltas_of(shard: ShardFiles, table: Table, names: list[str], chosen: pa.Table) -> pa.Table | None:
