@@ -1,0 +1,1 @@
+"""A deterministic simulated web with a clock, and the truth about it."""
