@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 def key_of(seed: int, *parts: int | str) -> int:
     """64 bits that stand for `parts` under `seed`."""
-    return xxh3_64_intdigest("\x1f".join(map(str, parts)), seed)
+    return xxh3_64_intdigest("\x1f".join(map(str, parts)).encode(), seed)
 
 
 def numbers(key: int, count: int) -> tuple[int, ...]:
