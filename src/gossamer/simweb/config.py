@@ -25,7 +25,7 @@ Format = Literal["html", "rss", "atom", "sitemap", "pdf", "png"]
 Span = tuple[int, int]
 
 
-class PageKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PageKind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw_only=True):
     """Pages of one shape: where they are, how many there are, what is on them."""
 
     name: str
@@ -47,7 +47,7 @@ class PageKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     share: float = 1.0  # over items: how many of them have it
 
 
-class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Kind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw_only=True):
     """Sites of one sort."""
 
     name: str
