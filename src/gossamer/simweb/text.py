@@ -118,7 +118,13 @@ def language(code: str) -> Language:
         return tuple(word.replace("_", " ") for word in raw.get(name, default).split())
 
     function, latin = words("function"), raw.get("latin", {})
-    parts = {"V": words("verbs"), "A": words("adjectives"), "N": words("nouns"), "P": words("particles"), "L": words("pairs")}
+    parts = {
+        "V": words("verbs"),
+        "A": words("adjectives"),
+        "N": words("nouns"),
+        "P": words("particles"),
+        "L": words("pairs"),
+    }
     return Language(
         code=raw["code"],
         name=raw["name"],
@@ -166,7 +172,7 @@ def topic(code: str, number: int) -> Topic:
     key = key_of(0, "topic", code, number)
     first = speech.nouns[number]
     nouns = [first, *_sample(key, [noun for noun in speech.nouns if noun != first], 9)]
-    adjectives = _sample(key + 1 & 0xFFFF_FFFF_FFFF_FFFF, speech.adjectives, 5)
+    adjectives = _sample(key ^ 1, [each for each in speech.adjectives if each not in nouns], 5)
     built = [rare(speech, key_of(1, "topic", code, number, each)) for each in range(WORDS - 15)]
     # Half of the nouns and of the adjectives of a sentence are the topic's.
     pools = {
