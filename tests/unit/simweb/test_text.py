@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import unicodedata
 from importlib import resources
+from itertools import pairwise
 
 import pytest
 
@@ -21,18 +22,17 @@ from gossamer.simweb.text import (
     topic,
 )
 
-EXPECTED = "ar cs de el en es fi fr he hi it ja ko nl pl pt ru sv tr uk vi zh".split()
 UI = (
     "home about contact imprint privacy search login register archive latest related more next previous page comments "
     "comment reply print share tags author published updated sections category price cart buy reviews sort_by cheapest "
     "newest filter forum thread reply_count documentation contents edit history calendar events month download report "
     "newsletter not_found sorry terms help sitemap feed links read_more all_rights wire"
-).split()
+)
 FORBIDDEN = set("<>&\"'_{}|\u2019\ufeff\u200b")
 # Vietnamese writes its words in syllables with spaces between them, Japanese and Chinese without any space.
-ONE_SPACE_PER_WORD = [code for code in EXPECTED if code not in {"vi", "ja", "zh"}]
+ONE_SPACE_PER_WORD = [code for code in languages() if code not in {"vi", "ja", "zh"}]
 
-each_language = pytest.mark.parametrize("code", EXPECTED)
+each_language = pytest.mark.parametrize("code", languages())
 
 
 def everything_said(code: str) -> str:
@@ -48,7 +48,7 @@ def starts_in_lower_case(text: str) -> bool:
 
 
 def test_the_languages_are_these():
-    assert list(languages()) == EXPECTED
+    assert " ".join(languages()) == "ar cs de el en es fi fr he hi it ja ko nl pl pt ru sv tr uk vi zh"
 
 
 def test_an_unknown_language_is_named_with_the_known_ones():
@@ -68,7 +68,7 @@ def test_a_language_is_complete(code: str):
     assert speech.code == code
     assert speech.direction == ("rtl" if code in {"ar", "he"} else "ltr")
     assert speech.joiner == ("" if code in {"ja", "zh"} else " ")
-    assert list(speech.ui) == UI
+    assert " ".join(speech.ui) == UI
     assert all(text and text == text.strip() for text in (speech.name, speech.stop, speech.comma, *speech.ui.values()))
     assert 50 <= len(speech.function) <= 70
     assert len(speech.nouns) >= TOPICS
@@ -129,7 +129,7 @@ def test_a_topic_has_1024_sentences_with_start_and_end(code: str):
 def test_sentences_have_6_to_20_words_and_stutter_rarely(code: str):
     split = [sentence.lower().rstrip(language(code).stop).split() for sentence in topic(code, 5).sentences]
     assert all(6 <= len(words) <= 20 for words in split)
-    stutters = sum(a == b for words in split for a, b in zip(words, words[1:], strict=False))
+    stutters = sum(a == b for words in split for a, b in pairwise(words))
     assert stutters < 100
 
 
@@ -250,11 +250,11 @@ GOLDEN = {
         "волводорский",
     ],
     "ja": [
-        "アルティンックリオテール火",
+        "アルティシックリオテール火",
         "テレーナスをノルラーナントでは本当の使われています、本当の仕事には自転車からの可能なガレモードの知られています。",
-        "を台所での大切な鉄道を動きます、火のしました踊りの山もわかりました。",
+        "家族まで選挙として鉄道を動きます、火の旅行からの世界に本当の政府で動きます。",
         "森崎一郎",
-        "アルティンック",
+        "アルティシック",
     ],
 }
 
