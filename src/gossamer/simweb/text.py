@@ -3,8 +3,8 @@
 A page has 200 µs, so its text is not made but chosen: a topic holds 1024 whole sentences, the same in every web, and a page's key says
 which of them it shows. What must be its own, a title or a name, gets a rare word built of the language's syllables.
 The lists are in languages/*.toml, words separated by white space ("_" is a space within a word). The shapes of sentences are strings of
-one letter per word: F function word, N noun, V verb, A adjective; P is a particle that clings to the word before it, and a comma itself.
-Titles also have T, a word of the topic, and R, a rare one.
+one letter per word: F function word, L two of them as they often meet, N noun, V verb, A adjective; P is a particle that clings to the
+word before it, and a comma itself. Titles also have T, a word of the topic, and R, a rare one.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Language:
     family_starts: tuple[str, ...]
     family_endings: tuple[str, ...]
     given: tuple[str, ...]
+    pairs: tuple[str, ...]
     particles: tuple[str, ...]
     clauses: tuple[str, ...]
     titles: tuple[str, ...]
@@ -117,7 +118,13 @@ def language(code: str) -> Language:
         return tuple(word.replace("_", " ") for word in raw.get(name, default).split())
 
     function, latin = words("function"), raw.get("latin", {})
-    parts = {"V": words("verbs"), "A": words("adjectives"), "N": words("nouns"), "P": words("particles")}
+    parts = {
+        "V": words("verbs"),
+        "A": words("adjectives"),
+        "N": words("nouns"),
+        "P": words("particles"),
+        "L": words("pairs"),
+    }
     return Language(
         code=raw["code"],
         name=raw["name"],
@@ -137,6 +144,7 @@ def language(code: str) -> Language:
         family_starts=words("family_starts") or words("starts"),
         family_endings=words("family_endings") or words("endings"),
         given=words("given"),
+        pairs=parts["L"],
         particles=parts["P"],
         clauses=words("clauses", CLAUSES),
         titles=words("titles", TITLES),
@@ -164,7 +172,7 @@ def topic(code: str, number: int) -> Topic:
     key = key_of(0, "topic", code, number)
     first = speech.nouns[number]
     nouns = [first, *_sample(key, [noun for noun in speech.nouns if noun != first], 9)]
-    adjectives = _sample(key + 1 & 0xFFFF_FFFF_FFFF_FFFF, speech.adjectives, 5)
+    adjectives = _sample(key ^ 1, [each for each in speech.adjectives if each not in nouns], 5)
     built = [rare(speech, key_of(1, "topic", code, number, each)) for each in range(WORDS - 15)]
     # Half of the nouns and of the adjectives of a sentence are the topic's.
     pools = {
