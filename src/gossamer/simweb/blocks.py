@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from gossamer.errors import SettingsError
 from gossamer.simweb import body
-from gossamer.simweb.config import Kind, PageKind
+from gossamer.simweb.config import Kind, PageKind, Span
 from gossamer.simweb.draw import below, chance, key_of, logarithmic, numbers
-from gossamer.simweb.find import SESSION, Found, address
+from gossamer.simweb.find import SESSION, Found, address, item_address
 from gossamer.simweb.ranges import RANGES, Calendar, Dates, Search, has
 from gossamer.simweb.site import Item, Site
 from gossamer.simweb.text import person
@@ -42,16 +42,10 @@ class View(NamedTuple):
     found: Found
     moment: int
     item: Item | None
-    numbers: tuple[int, ...]  # what was given with the block's name
 
     def ui(self, name: str) -> str:
         """A short text of the interface."""
         return self.site.language.ui[name]
-
-    def span(self, low: int, high: int) -> tuple[int, int]:
-        """The numbers of the block, or these."""
-        given = self.numbers
-        return (given[0], given[-1]) if given else (low, high)
 
 
 def view(found: Found) -> View:
@@ -60,15 +54,15 @@ def view(found: Found) -> View:
     assert site is not None
     assert page is not None
     item = site.item(found.args[0]) if page.over == "item" else None
-    return View(site, page, found, found.since, item, ())
+    return View(site, page, found, found.since, item)
 
 
 def compose(found: Found) -> list[Block]:
     """All blocks of a page in order; session ids are in the links if the site hands out some."""
     here = view(found)
     blocks = []
-    for name, amounts in parsed(here.page.blocks):
-        block = BLOCKS[name](here._replace(numbers=amounts))
+    for make, span in parsed(here.page.blocks):
+        block = make(here, span)
         if block is not None:
             blocks.append(block)
     sessions = here.site.manner.sessions
@@ -85,14 +79,15 @@ def _with(url: str, session: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def parsed(names: tuple[str, ...]) -> list[tuple[str, tuple[int, ...]]]:
-    """Names of blocks with their numbers."""
+def parsed(names: tuple[str, ...]) -> list[tuple[Maker, Span | None]]:
+    """Blocks by name with their numbers: at least, at most."""
     found = []
     for text in names:
         name, *amounts = text.split()
         if name not in BLOCKS or not all(amount.isdigit() for amount in amounts):
             raise SettingsError(f"there is no block {text!r}; known are {', '.join(BLOCKS)}, each with its numbers")
-        found.append((name, tuple(map(int, amounts))))
+        span = (int(amounts[0]), int(amounts[-1])) if amounts else None
+        found.append((BLOCKS[name], span))
     return found
 
 
@@ -109,7 +104,7 @@ def item_link(site: Site, number: int, moment: int) -> Link | None:
     item = site.item(number)
     if page is None or site.gone(item, moment):
         return None
-    return address(site, page, (number, 1), moment), item.title
+    return item_address(site, page, item, moment), item.title
 
 
 def _items(here: View, found: Sequence[int]) -> list[Link]:
@@ -147,7 +142,7 @@ def _first_part(here: View, over: str, value: int, text: str) -> Link | None:
     return None
 
 
-def menu(here: View) -> Block:
+def menu(here: View, span: Span | None) -> Block:
     """The front page, all sections, and what the kind puts into its menu."""
     name = f"menu {here.site.era(here.moment)}"
     return here.site.keep(name, lambda: _menu(here)._replace(fixed=name))
@@ -159,7 +154,7 @@ def _menu(here: View) -> Block:
     return Block("menu", here.site.name, [_home(here), *filter(None, sections), *_pages(here, chosen)])
 
 
-def footer(here: View) -> Block:
+def footer(here: View, span: Span | None) -> Block:
     """What the kind puts into its footer."""
     name = f"footer {here.site.era(here.moment)}"
     return here.site.keep(name, lambda: _footer(here)._replace(fixed=name))
@@ -170,7 +165,7 @@ def _footer(here: View) -> Block:
     return Block("footer", here.ui("all_rights"), _pages(here, chosen))
 
 
-def crumbs(here: View) -> Block:
+def crumbs(here: View, span: Span | None) -> Block:
     """The way from the front page."""
     links = [_home(here)]
     if here.item is not None:
@@ -179,7 +174,7 @@ def crumbs(here: View) -> Block:
     return Block("crumbs", "", links)
 
 
-def headline(here: View) -> Block:
+def headline(here: View, span: Span | None) -> Block:
     """What the page is about."""
     return Block("headline", title(here))
 
@@ -193,7 +188,7 @@ def title(here: View) -> str:
     return f"{about} – {here.ui('page')} {part}" if part > 1 else about
 
 
-def byline(here: View) -> Block | None:
+def byline(here: View, span: Span | None) -> Block | None:
     """Who wrote it, and when."""
     if here.item is None:
         return None
@@ -205,9 +200,9 @@ def byline(here: View) -> Block | None:
     return Block("byline", here.ui("author") if link else text, [link] if link else [], [when])
 
 
-def text(here: View) -> Block:
+def text(here: View, span: Span | None) -> Block:
     """Paragraphs: the item's, or some of the site's own."""
-    span = here.span(*here.site.kind.paragraphs)
+    span = span or here.site.kind.paragraphs
     if here.item is not None:
         version = here.site.life(here.item.number).version(here.moment)
         return Block("text", "", (), body.paragraphs(here.site, here.item, version, span))
@@ -215,7 +210,7 @@ def text(here: View) -> Block:
     return Block("text", "", (), body.words(here.site, here.site.topic(here.site.main_topic), key, span))
 
 
-def listing(here: View) -> Block:
+def listing(here: View, span: Span | None) -> Block:
     """The items this page lists, each with its first sentence."""
     chosen = RANGES[here.page.over].items(here.site, here.page, here.found.args, here.moment)
     links, texts = [], []
@@ -227,18 +222,18 @@ def listing(here: View) -> Block:
     return Block("list", "", links, texts)
 
 
-def latest(here: View) -> Block:
+def latest(here: View, span: Span | None) -> Block:
     """The newest items."""
     count = here.site.count(here.moment)
-    low, _ = here.span(8, 8)
+    low, _ = span or (8, 8)
     return Block("aside", here.ui("latest"), _items(here, range(count - 1, max(-1, count - 1 - low), -1)))
 
 
-def related(here: View) -> Block | None:
+def related(here: View, span: Span | None) -> Block | None:
     """Items of the same section, near ones more often."""
     if here.item is None:
         return None
-    low, _ = here.span(6, 6)
+    low, _ = span or (6, 6)
     pattern, count = here.site.by_section, here.site.count(here.moment)
     mine = pattern.count(here.item.section, here.item.number)
     total = pattern.count(here.item.section, count)
@@ -250,7 +245,7 @@ def related(here: View) -> Block | None:
     return Block("aside", here.ui("related"), _items(here, list(chosen)))
 
 
-def neighbours(here: View) -> Block | None:
+def neighbours(here: View, span: Span | None) -> Block | None:
     """The items before and after."""
     if here.item is None:
         return None
@@ -258,7 +253,7 @@ def neighbours(here: View) -> Block | None:
     return Block("pager", "", _items(here, around))
 
 
-def tags(here: View) -> Block | None:
+def tags(here: View, span: Span | None) -> Block | None:
     """The item's tags."""
     if here.item is None:
         return None
@@ -267,9 +262,9 @@ def tags(here: View) -> Block | None:
     return Block("tags", here.ui("tags"), [link for link in links if link])
 
 
-def cloud(here: View) -> Block:
+def cloud(here: View, span: Span | None) -> Block:
     """Many tags."""
-    low, _ = here.span(20, 20)
+    low, _ = span or (20, 20)
     name = f"cloud {low} {here.site.era(here.moment)}"
     return here.site.keep(name, lambda: _cloud(here, low)._replace(fixed=name))
 
@@ -279,27 +274,27 @@ def _cloud(here: View, low: int) -> Block:
     return Block("tags", here.ui("tags"), [link for link in links if link])
 
 
-def also(here: View) -> Block | None:
+def also(here: View, span: Span | None) -> Block | None:
     """The other pages of this item: print, comments, files."""
     if here.item is None:
         return None
     links = [
-        (address(here.site, page, (here.item.number, 1), here.moment), _name(here, page))
+        (item_address(here.site, page, here.item, here.moment), _name(here, page))
         for page in here.site.kind.pages
         if page.over == "item" and page is not here.page and page.format != "png" and has(here.site, page, here.item.number)
     ]
     return Block("also", "", links)
 
 
-def picture(here: View) -> Block | None:
+def picture(here: View, span: Span | None) -> Block | None:
     """The item's picture."""
     pages = [page for page in here.site.kind.pages if page.format == "png"]
     if here.item is None or not pages or not has(here.site, pages[0], here.item.number):
         return None
-    return Block("picture", "", [(address(here.site, pages[0], (here.item.number, 1), here.moment), here.item.title)], kind="img")
+    return Block("picture", "", [(item_address(here.site, pages[0], here.item, here.moment), here.item.title)], kind="img")
 
 
-def pager(here: View) -> Block | None:
+def pager(here: View, span: Span | None) -> Block | None:
     """The other parts of this listing: the next ones, the one before, the last."""
     reach = RANGES[here.page.over]
     part, parts = reach.part(here.found.args), reach.parts(here.site, here.page, here.found.args, here.moment)
@@ -311,7 +306,7 @@ def pager(here: View) -> Block | None:
     return Block("pager", here.ui("page"), [(address(here.site, here.page, (first, n), here.moment), text) for n, text in near.items()])
 
 
-def archive(here: View) -> Block:
+def archive(here: View, span: Span | None) -> Block:
     """The dates below this one, or all years; the months of each year where there are no pages of years."""
     finer = {"year": "month", "month": "day"}.get(here.page.over)
     pages = {page.over: page for page in here.site.kind.pages if page.over in ("year", "month", "day")}
@@ -332,7 +327,7 @@ def archive(here: View) -> Block:
     )
 
 
-def months(here: View) -> Block:
+def months(here: View, span: Span | None) -> Block:
     """A calendar's way on: the months before and after, and the next year."""
     reach = RANGES[here.page.over]
     assert isinstance(reach, Calendar)
@@ -349,7 +344,7 @@ def months(here: View) -> Block:
     )
 
 
-def deeper(here: View) -> Block:
+def deeper(here: View, span: Span | None) -> Block:
     """A maze's way on: two sections below this very path."""
     args = here.found.args
     if len(args) >= here.page.depth:
@@ -358,7 +353,7 @@ def deeper(here: View) -> Block:
     return Block("aside", here.ui("more"), links)
 
 
-def facets(here: View) -> Block | None:
+def facets(here: View, span: Span | None) -> Block | None:
     """Every choice that changes what is shown, added to those made already in the order of clicks."""
     pages = [page for page in here.site.kind.pages if page.over == "facets"]
     if not pages or here.page.over not in ("facets", "section"):
@@ -374,22 +369,22 @@ def facets(here: View) -> Block | None:
     return Block("facets", here.ui("filter"), links, nofollow=page.nofollow)
 
 
-def outward(here: View) -> Block:
+def outward(here: View, span: Span | None) -> Block:
     """Links to other sites, with anchors that say what is there."""
-    return Block("external", here.ui("links"), _outward(here, "out"))
+    return Block("external", here.ui("links"), _outward(here, span, "out"))
 
 
-def go(here: View) -> Block | None:
+def go(here: View, span: Span | None) -> Block | None:
     """Links to other sites through the site's own redirector."""
     pages = [page for page in here.site.kind.pages if page.over == "go"]
     if not pages:
         return None
-    links = [(address(here.site, pages[0], (url,), here.moment), text) for url, text in _outward(here, "go")]
+    links = [(address(here.site, pages[0], (url,), here.moment), text) for url, text in _outward(here, span, "go")]
     return Block("external", here.ui("links"), links, nofollow=pages[0].nofollow)
 
 
-def _outward(here: View, salt: str) -> list[Link]:
-    low, high = here.span(*here.site.kind.external)
+def _outward(here: View, span: Span | None, salt: str) -> list[Link]:
+    low, high = span or here.site.kind.external
     key = key_of(here.site.key, salt, here.found.own)
     drawn = numbers(key, 1 + 4 * high)
     links = []
@@ -415,25 +410,25 @@ def _to(other: Site, number: int, name: int, moment: int) -> Link | None:
     return f"{origin}/", f"{other.name}: {other.sections[0][0]}"
 
 
-def searches(here: View) -> Block | None:
+def searches(here: View, span: Span | None) -> Block | None:
     """Words that others looked for."""
     pages = [page for page in here.site.kind.pages if page.over == "search"]
     if not pages:
         return None
     reach = RANGES["search"]
     assert isinstance(reach, Search)
-    words = reach.words(here.site)[: here.span(5, 5)[0]]
+    words = reach.words(here.site)[: (span or (5, 5))[0]]
     links = [(address(here.site, pages[0], (word,), here.moment), reach.title(here.site, (word,))) for word in words]
     return Block("aside", here.ui("search"), links)
 
 
-def form(here: View) -> Block | None:
+def form(here: View, span: Span | None) -> Block | None:
     """The field to search in."""
     pages = [page for page in here.site.kind.pages if page.over == "search"]
     return Block("form", here.ui("search"), [(pages[0].path[0].partition("?")[0], here.ui("search"))], kind="form") if pages else None
 
 
-def copies(here: View) -> Block:
+def copies(here: View, span: Span | None) -> Block:
     """This very page under parameters that count readers."""
     own = here.found.own
     mark = "&" if "?" in own else "?"
@@ -441,11 +436,11 @@ def copies(here: View) -> Block:
     return Block("also", here.ui("share"), links)
 
 
-def comments(here: View) -> Block | None:
+def comments(here: View, span: Span | None) -> Block | None:
     """What readers wrote."""
     if here.item is None:
         return None
-    low, high = here.span(3, 12)
+    low, high = span or (3, 12)
     part = RANGES[here.page.over].part(here.found.args)
     key = key_of(here.item.key, "comments", part)
     count = low + key % (high - low + 1)
@@ -458,7 +453,7 @@ def comments(here: View) -> Block | None:
     return Block("comments", here.ui("comments"), (), said)
 
 
-def table(here: View) -> Block | None:
+def table(here: View, span: Span | None) -> Block | None:
     """What a thing is made of, and its price."""
     if here.item is None:
         return None
@@ -468,22 +463,18 @@ def table(here: View) -> Block | None:
     return Block("table", here.ui("price"), (), [f"{here.ui('price')}\t{(here.item.key + version * 7) % 900 + 10}.90", *rows])
 
 
-def code(here: View) -> Block | None:
+def code(here: View, span: Span | None) -> Block | None:
     """An example in a programming language."""
     if here.item is None:
         return None
-    lines = [f"def step_{n % 97}(value):\n    return value * {n % 13} + {n % 31}\n" for n in numbers(here.item.key ^ 11, here.span(6, 6)[0])]
+    lines = [f"def step_{n % 97}(value):\n    return value * {n % 13} + {n % 31}\n" for n in numbers(here.item.key ^ 11, (span or (6, 6))[0])]
     return Block("code", "", (), lines)
 
 
-def directory(here: View) -> Block:
-    """A long list of other sites."""
-    return Block("external", here.ui("links"), _outward(here, "directory"))
-
-
-BLOCKS: dict[str, Callable[[View], Block | None]] = {
+Maker = Callable[[View, Span | None], Block | None]
+BLOCKS: dict[str, Maker] = {
     "menu": menu, "crumbs": crumbs, "headline": headline, "byline": byline, "picture": picture, "text": text, "code": code,
     "table": table, "list": listing, "pager": pager, "tags": tags, "also": also, "copies": copies, "comments": comments,
     "related": related, "latest": latest, "neighbours": neighbours, "cloud": cloud, "archive": archive, "months": months,
-    "deeper": deeper, "facets": facets, "external": outward, "go": go, "directory": directory, "searches": searches, "form": form, "footer": footer,
+    "deeper": deeper, "facets": facets, "external": outward, "go": go, "searches": searches, "form": form, "footer": footer,
 }  # fmt: skip

@@ -9,10 +9,11 @@ from typing import NamedTuple
 from gossamer.simweb.config import Kind, PageKind
 from gossamer.simweb.paths import Path, paths
 from gossamer.simweb.ranges import RANGES, Args
-from gossamer.simweb.site import Site
+from gossamer.simweb.site import Item, Site
 from gossamer.simweb.web import Web
 
 SESSION = "sid"
+ONE = {"page": "1"}
 
 
 class Route(NamedTuple):
@@ -90,7 +91,7 @@ def _state(site: Site, page: PageKind, args: Args, era: int, path: str, moment: 
     now = min(site.era(moment), len(page.path) - 1)
     life = RANGES[page.over].life(site, page, args)
     moved = life is not None and life.moved <= moment
-    asked = [state for state in ({False, moved}) if where(site, page, args, era, state).partition("?")[0] == path]
+    asked = [state for state in (False, True)[: 1 + moved] if where(site, page, args, era, state).partition("?")[0] == path]
     if not asked:
         return None
     if era > now or not RANGES[page.over].there(site, page, args, moment):
@@ -122,8 +123,14 @@ def where(site: Site, page: PageKind, args: Args, era: int, moved: bool) -> str:
 
 def address(site: Site, page: PageKind, args: Args, moment: int) -> str:
     """The path and query of a page at a moment."""
-    era = 1 if moment >= site.relaunch else 0
-    return where(site, page, args, era, page.over == "item" and site.moved(site.item(args[0]), moment))
+    moved = page.over == "item" and site.moved(site.item(args[0]), moment)
+    return where(site, page, args, site.era(moment), moved)
+
+
+def item_address(site: Site, page: PageKind, item: Item, moment: int) -> str:
+    """The path and query of an item's first page at a moment; the same as `address`, for the many links to items."""
+    template = page.path[1 if moment >= site.relaunch and len(page.path) > 1 else 0]
+    return paths(template)[0].fill(site.item_fields(item, site.moved(item, moment)) | ONE)
 
 
 def _choices(page: PageKind, query: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

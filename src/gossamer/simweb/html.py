@@ -7,6 +7,7 @@ percent-encoded, so only & is escaped.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from gossamer.simweb.blocks import Block, Link, View, title, view
@@ -139,11 +140,18 @@ def _block(site: Site, skin: Skin, block: Block) -> str:
 
 def _entries(site: Site, form: str, links: Sequence[Link], more: str = "") -> str:
     """The links, each in its entry's markup."""
-    before, _, rest = form.partition("{url}")
-    between, _, after = rest.replace("{more}", more).partition("{text}")
+    before, between, after = _pieces(form, more)
     if site.manner.hrefs == "path":
         return "".join([f"{before}{url.replace('&', '&amp;')}{between}{text}{after}" for url, text in links])
     return "".join([f"{before}{href(site, url)}{between}{text}{after}" for url, text in links])
+
+
+@lru_cache(maxsize=256)
+def _pieces(form: str, more: str) -> tuple[str, str, str]:
+    """What stands before, between and after the URL and the text of an entry."""
+    before, _, rest = form.partition("{url}")
+    between, _, after = rest.replace("{more}", more).partition("{text}")
+    return before, between, after
 
 
 def _menu(site: Site, skin: Skin, block: Block) -> str:

@@ -53,12 +53,13 @@ class Web:
         self._story_seconds = {code: self._pace(code) for code in set(self._slots)}
         self.items: dict[tuple[int, int], Item] = {}
         self.site = lru_cache(maxsize=SITES_KEPT)(self._site)
+        self.find = lru_cache(maxsize=SITES_KEPT)(self._find)
         self._manner = lru_cache(maxsize=4096)(self._merged)
 
     def _site(self, index: int) -> Site:
         return Site(self, index)
 
-    def find(self, host: str) -> Site | None:
+    def _find(self, host: str) -> Site | None:
         """The site that answers under a host name, its other name included."""
         labels = host.split(".")
         for label in labels[:2] if labels[0] == "www" else labels[:1]:
