@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from gossamer import __version__
-from gossamer.cli import batches, check, config, crawl, snapshots, stages, tables, verify
+from gossamer.cli import batches, check, config, crawl, simweb, snapshots, stages, tables, verify
 from gossamer.cli.context import Options
 from gossamer.errors import GossamerError
 
@@ -70,6 +70,7 @@ tables.add_to(app)
 snapshots.add_to(app)
 verify.add_to(app)
 check.add_to(app)
+simweb.add_to(app)
 config.add_to(app)
 
 

@@ -93,9 +93,9 @@ def parsed(names: tuple[str, ...]) -> list[tuple[Maker, Span | None]]:
 
 @lru_cache(maxsize=256)
 def item_page(kind: Kind) -> PageKind | None:
-    """The page of an item that links to items lead to."""
+    """The page of an item that links to items lead to: a useful one of HTML, or the first."""
     pages = [page for page in kind.pages if page.over == "item" and page.format in ("html", "pdf")]
-    return next((page for page in pages if page.useful), pages[0] if pages else None)
+    return min(pages, key=lambda page: (page.format != "html", not page.useful), default=None)
 
 
 def item_link(site: Site, number: int, moment: int) -> Link | None:
@@ -401,7 +401,7 @@ def _to(other: Site, number: int, name: int, moment: int) -> Link | None:
     if moment < other.launch:
         return None
     origin = other.origin
-    if other.manner.other == "mirror" and chance(name, 200_000):
+    if other.other_host and other.manner.other == "mirror" and chance(name, 200_000):
         origin = origin.replace(other.host, other.other_host, 1)
     count = other.count(moment)
     if number & 1 and count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -62,9 +62,18 @@ def look(web: Web, scheme: str, host: str, target: str, moment: int) -> Found:
 def resolve(site: Site, target: str, moment: int) -> Found:
     """What a path and query are on a site."""
     path, _, rest = target.partition("?")
-    query = [(name, value) for name, _, value in (part.partition("=") for part in rest.split("&")) if name]
+    for page, args, era in named(site, path, rest):
+        found = _state(site, page, args, era, path, moment)
+        if found is not None:
+            session = dict(_query(rest)).get(SESSION, "") if site.manner.sessions else ""
+            return found._replace(session=session) if session and found.status == 200 else found
+    return missing(site, 404)
+
+
+def named(site: Site, path: str, rest: str) -> Iterator[tuple[PageKind, Args, int]]:
+    """The pages a URL may name, whether or not they are there, with the era of such URLs."""
+    query = _query(rest)
     known = dict(query)
-    session = known.get(SESSION, "") if site.manner.sessions else ""
     for page, era, way in routes(site.kind):
         fields = way.match(path, known)
         args = None if fields is None else RANGES[page.over].read(site, page, fields)
@@ -75,10 +84,11 @@ def resolve(site: Site, target: str, moment: int) -> Found:
             if not chosen:
                 continue
             args = (*args, *chosen)
-        found = _state(site, page, args, era, path, moment)
-        if found is not None:
-            return found._replace(session=session) if found.status == 200 else found
-    return missing(site, 404)
+        yield page, args, era
+
+
+def _query(text: str) -> list[tuple[str, str]]:
+    return [(name, value) for name, _, value in (part.partition("=") for part in text.split("&")) if name]
 
 
 def missing(site: Site, status: int) -> Found:

@@ -176,6 +176,8 @@ class Listing(Range):
         return places if pattern is None else [pattern.nth(args[0], place) for place in places]
 
     def parts(self, site: Site, page: PageKind, args: Args, moment: int) -> int:
+        if "{page}" not in page.path[0]:
+            return 1
         return max(1, -(-self._count(site, args, site.rebuilt(moment)) // site.kind.per_page))
 
     def title(self, site: Site, args: Args) -> str:

@@ -65,8 +65,8 @@ class Site:
         self.skin = below(drawn[6], 4)
         self.main_topic = below(drawn[7], TOPICS)
         self.section_count = _between(drawn[8], self.kind.sections)
-        self.tag_count = _between(drawn[9], self.kind.tags)
-        self.author_count = _between(drawn[10], self.kind.authors)
+        self.tag_count = min(_between(drawn[9], self.kind.tags), self.size)
+        self.author_count = min(_between(drawn[10], self.kind.authors), self.size)
         self.host, self.other_host = web.hosts_for(index, self.kind, self.manner, drawn[11])
         port = web.config.tls_port if self.secure else web.config.port
         self.origin = f"{'https' if self.secure else 'http'}://{self.host}" + (f":{port}" if port else "")

@@ -129,7 +129,7 @@ class Web:
             for kind, share in self.kinds
         )
         per_year = wired * slots // (total * SLOTS * 1_000_000)
-        return min(30 * DAY, max(3600, 8 * 365 * DAY // (per_year + 1)))
+        return min(730 * DAY, max(3600, 8 * 365 * DAY // (per_year + 1)))
 
 
 def millionths(share: float) -> int:
