@@ -19,13 +19,22 @@ simweb_app = typer.Typer(
     no_args_is_help=True,
 )
 
-File = Annotated[Path | None, typer.Option("--web", metavar="FILE", help="A TOML file that describes the web; see docs/simweb.md.")]
+File = Annotated[
+    Path | None, typer.Option("--web", metavar="FILE", help="A TOML file that describes the web; see docs/simweb.md.")
+]
 Seed = Annotated[int | None, typer.Option(help="Another seed is another web of the same sort.")]
 Hosts = Annotated[int | None, typer.Option(min=1, help="How many sites there are.")]
-Pages = Annotated[int | None, typer.Option(min=1, help="About how many URLs there are when the web starts, traps aside.")]
+Pages = Annotated[
+    int | None, typer.Option(min=1, help="About how many URLs there are when the web starts, traps aside.")
+]
 Https = Annotated[float | None, typer.Option(min=0, max=1, help="Share of sites whose own URLs are https.")]
 Calm = Annotated[bool, typer.Option("--calm", help="No host is slow, failing, silent or limiting.")]
-At = Annotated[str | None, typer.Option(metavar="TIME", help="The simulated time, such as 2026-03-01T12:00; the start of the web if not given.")]
+At = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="The simulated time, such as 2026-03-01T12:00; the start of the web if not given."
+    ),
+]
 
 TROUBLE = (
     "slow", "sluggish", "drips", "stalls", "hangs-up", "flaky", "down-at-times", "broken", "strict", "robots-broken",
@@ -71,11 +80,19 @@ def serve(
     speed: Annotated[float, typer.Option(min=0, help="Simulated seconds per second; 0: the clock stands still.")] = 0,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port for http, and as proxy; 0: a free one.")] = 8080,
     tls_port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port for https.")] = None,
-    dns_port: Annotated[int | None, typer.Option(min=0, max=65535, help="UDP port on which names are answered with loopback addresses.")] = None,
-    addresses: Annotated[int, typer.Option(min=1, help="Listen on so many addresses, from 127.0.0.1 on; hosts are spread over them.")] = 1,
-    port_in_urls: Annotated[bool, typer.Option("--port-in-urls", help="URLs carry the ports, for clients without proxy or DNS.")] = False,
+    dns_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="UDP port on which names are answered with loopback addresses.")
+    ] = None,
+    addresses: Annotated[
+        int, typer.Option(min=1, help="Listen on so many addresses, from 127.0.0.1 on; hosts are spread over them.")
+    ] = 1,
+    port_in_urls: Annotated[
+        bool, typer.Option("--port-in-urls", help="URLs carry the ports, for clients without proxy or DNS.")
+    ] = False,
     log: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the access log here.")] = None,
-    ca: Annotated[Path, typer.Option(metavar="DIR", help="Where the certificate authority is kept; clients trust DIR/ca.pem.")] = Path("simweb-ca"),
+    ca: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the certificate authority is kept; clients trust DIR/ca.pem.")
+    ] = Path("simweb-ca"),
 ) -> None:
     """Serve the web on loopback until interrupted.
 
@@ -103,8 +120,14 @@ def serve(
             show.print_json_lines([{"event": "serving", **said, "first": first}])
             sys.stdout.flush()
         elif not chosen.quiet:
-            ports = ", ".join(f"{name.removesuffix('_port').replace('port', 'http')} {value}" for name, value in said.items() if name != "addresses")
-            typer.echo(f"Serving {web.hosts:,} sites on 127.0.0.1 ({ports}); the first are {', '.join(first)}. Ctrl-C ends it.")
+            ports = ", ".join(
+                f"{name.removesuffix('_port').replace('port', 'http')} {value}"
+                for name, value in said.items()
+                if name != "addresses"
+            )
+            typer.echo(
+                f"Serving {web.hosts:,} sites on 127.0.0.1 ({ports}); the first are {', '.join(first)}. Ctrl-C ends it."
+            )
 
     run(web, Serving(moment, speed, port, tls_port, dns_port, addresses, log, ca, tell))
 
@@ -120,10 +143,19 @@ def truth(
     https: Https = None,
     calm: Calm = False,
     at: At = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Tell all changes up to then; without it, how things are --at.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port in http URLs, if served with --port-in-urls.")] = 0,
-    tls_port: Annotated[int, typer.Option(min=0, max=65535, help="The port in https URLs, if served with --port-in-urls.")] = 0,
-    seeds: Annotated[Path | None, typer.Option(metavar="FILE", help="Seeds from which distances are counted; else the ten largest sites.")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Tell all changes up to then; without it, how things are --at.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port in http URLs, if served with --port-in-urls.")
+    ] = 0,
+    tls_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port in https URLs, if served with --port-in-urls.")
+    ] = 0,
+    seeds: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Seeds from which distances are counted; else the ten largest sites."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
 ) -> None:
     """Write the truth as Parquet: hosts, urls, states and links, with the times in which they hold."""
@@ -132,10 +164,14 @@ def truth(
     from gossamer.simweb.truth import Span, write_truth
 
     chosen = options(context)
-    config = _config(file, calm, seed=seed, hosts=hosts, pages=pages, https=https, port=port or None, tls_port=tls_port or None)
+    config = _config(
+        file, calm, seed=seed, hosts=hosts, pages=pages, https=https, port=port or None, tls_port=tls_port or None
+    )
     start = _moment(at, config)
     try:
-        named = [line.strip() for line in seeds.read_text(encoding="utf-8").splitlines() if line.strip()] if seeds else []
+        named = (
+            [line.strip() for line in seeds.read_text(encoding="utf-8").splitlines() if line.strip()] if seeds else []
+        )
     except OSError as error:
         raise UsageError(f"cannot read the seeds {seeds}: {error.strerror}") from error
     tell = (lambda _: None) if chosen.quiet or chosen.json else (lambda line: typer.echo(line, err=True))
@@ -203,4 +239,6 @@ def export(
     if chosen.json:
         show.print_json_lines([done])
     elif not chosen.quiet:
-        typer.echo(f"{done['pages']:,} pages and {done['redirects']:,} redirects; serve them with `nginx -p {folder} -c nginx.conf`")
+        typer.echo(
+            f"{done['pages']:,} pages and {done['redirects']:,} redirects; serve them with `nginx -p {folder} -c nginx.conf`"
+        )

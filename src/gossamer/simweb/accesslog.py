@@ -68,7 +68,10 @@ def read(line: str) -> Entry | None:
     parts = line.rstrip("\n").split("\t")
     if len(parts) != len(COLUMNS) or parts[0] == COLUMNS[0]:
         return None
+    client, address, scheme, host, method, target = parts[3:9]
+    start, end, connection = float(parts[0]), float(parts[1]), int(parts[2])
+    status, size, page, allowed, delay, wait, agent = parts[9:]
     return Entry(
-        float(parts[0]), float(parts[1]), int(parts[2]), *parts[3:9], int(parts[9]), int(parts[10]), parts[11], parts[12] == "1",
-        int(parts[13]), int(parts[14]), parts[15],
+        start, end, connection, client, address, scheme, host, method, target, int(status), int(size), page, allowed == "1",
+        int(delay), int(wait), agent,
     )  # fmt: skip

@@ -27,7 +27,15 @@ def sites(web: Web, moment: int) -> list[Row]:
     for index in range(looked):
         site = web.site(index)
         row = found.setdefault(
-            site.kind.name, {"kind": site.kind.name, "sites": 0, "items": 0, "about_urls": 0, "largest": site.origin, "languages": set()}
+            site.kind.name,
+            {
+                "kind": site.kind.name,
+                "sites": 0,
+                "items": 0,
+                "about_urls": 0,
+                "largest": site.origin,
+                "languages": set(),
+            },
         )
         count = site.count(moment)
         row["sites"] += 1
@@ -47,7 +55,15 @@ def sites(web: Web, moment: int) -> list[Row]:
 def kinds(config: WebConfig) -> list[Row]:
     """The kinds of site and their pages."""
     return [
-        {"kind": kind.name, "share": share, "page": page.name, "over": page.over, "path": page.path[0], "useful": page.useful, "about": kind.about if place == 0 else ""}
+        {
+            "kind": kind.name,
+            "share": share,
+            "page": page.name,
+            "over": page.over,
+            "path": page.path[0],
+            "useful": page.useful,
+            "about": kind.about if place == 0 else "",
+        }
         for kind, share in kinds_of(config)
         for place, page in enumerate(kind.pages)
     ]
@@ -56,7 +72,13 @@ def kinds(config: WebConfig) -> list[Row]:
 def traits(config: WebConfig) -> list[Row]:
     """The traits of hosts."""
     return [
-        {"trait": trait.name, "group": trait.group, "share": trait.share, "about": trait.about, "sets": ", ".join(f"{k}={v}" for k, v in trait.set.items())}
+        {
+            "trait": trait.name,
+            "group": trait.group,
+            "share": trait.share,
+            "about": trait.about,
+            "sets": ", ".join(f"{k}={v}" for k, v in trait.set.items()),
+        }
         for trait in traits_of(config).values()
     ]
 
@@ -81,7 +103,12 @@ def url(web: Web, text: str, moment: int) -> list[Row]:
         "relaunch": "never" if site.relaunch == NEVER else stamp(site.relaunch),
     }
     if found.page is not None:
-        facts |= {"page": found.page.name, "useful": found.page.useful, "unchanged_since": stamp(found.since), "own_path": found.own}
+        facts |= {
+            "page": found.page.name,
+            "useful": found.page.useful,
+            "unchanged_since": stamp(found.since),
+            "own_path": found.own,
+        }
         near = near_of(site, found.page, found.args)
         facts |= {"story": near} if near is not None else {}
         if found.page.over == "item":

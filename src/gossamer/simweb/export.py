@@ -42,7 +42,9 @@ def export(web: Web, folder: Path, moment: int, most: int, port: int) -> dict[st
         (folder / "redirects.map").write_text("".join(redirects), encoding="utf-8")
         (folder / "urls.txt").write_text("".join(f"{url}\n" for url in urls), encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"cannot write {folder}: {error.strerror}; name another folder, or ask for less with --most") from error
+        raise StorageError(
+            f"cannot write {folder}: {error.strerror}; name another folder, or ask for less with --most"
+        ) from error
     return done
 
 
@@ -55,7 +57,15 @@ def _urls(web: Web, moment: int) -> Iterator[str]:
 
 
 def _keep(
-    folder: Path, url: str, host: str, target: str, response: Response, redirects: list[str], urls: list[str], charsets: set[str], done: dict[str, int]
+    folder: Path,
+    url: str,
+    host: str,
+    target: str,
+    response: Response,
+    redirects: list[str],
+    urls: list[str],
+    charsets: set[str],
+    done: dict[str, int],
 ) -> None:
     where = dict(response.headers).get("Location")
     if where:

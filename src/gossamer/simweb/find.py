@@ -101,7 +101,9 @@ def _state(site: Site, page: PageKind, args: Args, era: int, path: str, moment: 
     now = min(site.era(moment), len(page.path) - 1)
     life = RANGES[page.over].life(site, page, args)
     moved = life is not None and life.moved <= moment
-    asked = [state for state in (False, True)[: 1 + moved] if where(site, page, args, era, state).partition("?")[0] == path]
+    asked = [
+        state for state in (False, True)[: 1 + moved] if where(site, page, args, era, state).partition("?")[0] == path
+    ]
     if not asked:
         return None
     if era > now or not RANGES[page.over].there(site, page, args, moment):

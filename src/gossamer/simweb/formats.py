@@ -7,12 +7,12 @@ import zlib
 from email.utils import formatdate
 
 from gossamer.simweb.banks import day
-from gossamer.simweb.blocks import View, item_link, item_page, title
 from gossamer.simweb.body import paragraphs, teaser
 from gossamer.simweb.find import Found, address
 from gossamer.simweb.life import DAY
 from gossamer.simweb.ranges import RANGES
 from gossamer.simweb.site import Site
+from gossamer.simweb.view import View, item_link, title
 
 FEED_LENGTH = 15
 LINE = 92  # characters of a line in a PDF
@@ -78,11 +78,15 @@ def sitemap(here: View) -> bytes:
 def sitemap_urls(site: Site, moment: int) -> list[str]:
     """The sitemaps of a site."""
     pages = [page for page in site.kind.pages if page.format == "sitemap"]
-    return [
-        site.origin + address(site, pages[0], (0, part), moment)
-        for part in range(1, RANGES["sitemap"].parts(site, pages[0], (0, 1), moment) + 1)
+    return (
+        [
+            site.origin + address(site, pages[0], (0, part), moment)
+            for part in range(1, RANGES["sitemap"].parts(site, pages[0], (0, 1), moment) + 1)
+            if pages
+        ]
         if pages
-    ] if pages else []
+        else []
+    )
 
 
 def sitemap_index(site: Site, moment: int) -> bytes:
@@ -121,7 +125,11 @@ def _pdf(pages: list[list[str]], name: str) -> bytes:
         b"<< /Title (" + _literal(name) + b") /Producer (Gossamer simweb) >>",
     ]
     for place, lines in enumerate(pages):
-        content = b"BT /F1 10 Tf 50 790 Td 14 TL\n" + b"".join(b"(" + _literal(line) + b") Tj T*\n" for line in lines) + b"ET\n"
+        content = (
+            b"BT /F1 10 Tf 50 790 Td 14 TL\n"
+            + b"".join(b"(" + _literal(line) + b") Tj T*\n" for line in lines)
+            + b"ET\n"
+        )
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>"
             % (6 + 2 * place)
@@ -146,8 +154,15 @@ def png(found: Found) -> bytes:
     key = found.site.item(found.args[0]).key
     row = b"\0" + bytes((key & 255, key >> 8 & 255, key >> 16 & 255)) * 8
     raw = row * 8
-    stored = b"\x78\x01\x01" + struct.pack("<HH", len(raw), 0xFFFF ^ len(raw)) + raw + struct.pack(">I", zlib.adler32(raw))
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) + _chunk(b"IDAT", stored) + _chunk(b"IEND", b"")
+    stored = (
+        b"\x78\x01\x01" + struct.pack("<HH", len(raw), 0xFFFF ^ len(raw)) + raw + struct.pack(">I", zlib.adler32(raw))
+    )
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + _chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0))
+        + _chunk(b"IDAT", stored)
+        + _chunk(b"IEND", b"")
+    )
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:
@@ -156,6 +171,3 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 def _escape(url: str) -> str:
     return url.replace("&", "&amp;")
-
-
-__all__ = ["atom", "item_page", "pdf", "png", "rss", "sitemap", "sitemap_index", "stamp"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gossamer.simweb.blocks import View
 from gossamer.simweb.body import teaser
 from gossamer.simweb.find import address
 from gossamer.simweb.site import Site
+from gossamer.simweb.view import View
 
 WRONG = {"utf-8": "iso-8859-1"}  # what is declared where the declaration is wrong; a legacy charset is called UTF-8
 
@@ -33,10 +33,18 @@ def head_links(here: View) -> list[tuple[str, str]]:
 def head(here: View, title: str) -> str:
     """From the doctype to the end of the head."""
     site, page = here.site, here.page
-    doctype = '<!DOCTYPE html PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN" "http://www.w3.org/TR/html4/loose.dtd">' if site.skin == 2 else "<!DOCTYPE html>"
+    doctype = (
+        '<!DOCTYPE html PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN" "http://www.w3.org/TR/html4/loose.dtd">'
+        if site.skin == 2
+        else "<!DOCTYPE html>"
+    )
     parts = [f'{doctype}\n<html lang="{site.code}" dir="{site.language.direction}">\n<head>\n']
     if site.manner.declared in ("both", "meta", "wrong"):
-        form = '<meta http-equiv="Content-Type" content="text/html; charset={}">\n' if site.skin == 2 else '<meta charset="{}">\n'
+        form = (
+            '<meta http-equiv="Content-Type" content="text/html; charset={}">\n'
+            if site.skin == 2
+            else '<meta charset="{}">\n'
+        )
         parts.append(form.format(declared(site)))
     if site.manner.hrefs == "base":
         parts.append(f'<base href="{site.origin}/">\n')
@@ -44,11 +52,13 @@ def head(here: View, title: str) -> str:
     if page.noindex:
         parts.append('<meta name="robots" content="noindex">\n')
     if here.item is not None:
-        parts.append(f'<meta name="description" content="{teaser(site, here.item)}">\n<meta property="og:type" content="article">\n')
+        parts.append(
+            f'<meta name="description" content="{teaser(site, here.item)}">\n<meta property="og:type" content="article">\n'
+        )
     for relation, path in head_links(here):
         kind = ' type="application/rss+xml"' if relation == "alternate" else ""
         parts.append(f'<link rel="{relation}"{kind} href="{site.origin}{path.replace("&", "&amp;")}">\n')
-    parts.append(site.keep('head', lambda: _fixed(site)))
+    parts.append(site.keep("head", lambda: _fixed(site)))
     return "".join(parts)
 
 

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from gossamer.simweb.blocks import Block, Link, View, title, view
-from gossamer.simweb.config import Manner
 from gossamer.simweb.find import Found
 from gossamer.simweb.head import head
 from gossamer.simweb.site import Site
+from gossamer.simweb.view import Block, Link, title, view
 
 HEADER = {"menu", "form", "crumbs"}
 SIDE = {"aside", "archive"}
@@ -85,11 +84,21 @@ def render(found: Found, blocks: Sequence[Block]) -> str:
     skin = SKINS[site.skin]
     regions: dict[str, list[str]] = {"header": [], "main": [], "side": [], "footer": []}
     for block in blocks:
-        region = "header" if block.role in HEADER else "side" if block.role in SIDE else "footer" if block.role == "footer" else "main"
+        region = (
+            "header"
+            if block.role in HEADER
+            else "side"
+            if block.role in SIDE
+            else "footer"
+            if block.role == "footer"
+            else "main"
+        )
         regions[region].append(_block(site, skin, block))
     inside = skin.page.format_map({name: "".join(parts) for name, parts in regions.items()})
     top = head(here, title(here))
-    return f"{top}<body class=\"{here.page.name}\">\n{inside}{site.keep('script', lambda: script(site))}</body>\n</html>\n"
+    return (
+        f'{top}<body class="{here.page.name}">\n{inside}{site.keep("script", lambda: script(site))}</body>\n</html>\n'
+    )
 
 
 def excuse(site: Site) -> str:
@@ -204,12 +213,14 @@ def _list(site: Site, skin: Skin, block: Block) -> str:
 
 
 def _comments(site: Site, skin: Skin, block: Block) -> str:
-    said = "</p></div></li>\n<li class=\"comment\"><div class=\"comment-body\"><p>".join(block.texts)
+    said = '</p></div></li>\n<li class="comment"><div class="comment-body"><p>'.join(block.texts)
     return f'<div id="comments"><h3>{block.heading}</h3>\n<ol>\n<li class="comment"><div class="comment-body"><p>{said}</p></div></li>\n</ol></div>\n'
 
 
 def _table(site: Site, skin: Skin, block: Block) -> str:
-    rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>\n" for name, _, value in (row.partition("\t") for row in block.texts))
+    rows = "".join(
+        f"<tr><th>{name}</th><td>{value}</td></tr>\n" for name, _, value in (row.partition("\t") for row in block.texts)
+    )
     return f'<table class="facts"><caption>{block.heading}</caption>\n{rows}</table>\n'
 
 
@@ -239,5 +250,3 @@ WRITERS: dict[str, Writer] = {
 }  # fmt: skip
 for _name in ("crumbs", "pager", "tags", "also", "facets", "external"):
     WRITERS[_name] = lambda site, skin, block, name=_name: _inline(site, block, name)  # type: ignore[misc]
-
-__all__ = ["Manner", "View", "excuse", "render"]

@@ -35,7 +35,8 @@ class Path:
         self.prefix = path.partition("{")[0]
         self.slashes = -1 if self.fields & REST and "{" in path else path.count("/")
         self.query = tuple(
-            (name, re.compile(_regex(value))) for name, _, value in (part.partition("=") for part in query.split("&") if part)
+            (name, re.compile(_regex(value)))
+            for name, _, value in (part.partition("=") for part in query.split("&") if part)
         )
 
     def fill(self, fields: dict[str, str]) -> str:
@@ -70,7 +71,9 @@ def paths(template: str) -> tuple[Path, Path | None]:
 
 def _regex(text: str) -> str:
     parts = FIELD.split(text)
-    return "".join(re.escape(part) if place % 2 == 0 else f"(?P<{part}>{_field(part)})" for place, part in enumerate(parts))
+    return "".join(
+        re.escape(part) if place % 2 == 0 else f"(?P<{part}>{_field(part)})" for place, part in enumerate(parts)
+    )
 
 
 def _field(name: str) -> str:

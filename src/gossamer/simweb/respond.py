@@ -11,13 +11,14 @@ from email.utils import formatdate, parsedate_to_datetime
 from typing import NamedTuple
 
 from gossamer.simweb import formats
-from gossamer.simweb.blocks import compose, view
+from gossamer.simweb.blocks import compose
 from gossamer.simweb.draw import below, chance, key_of, numbers
 from gossamer.simweb.find import Found, look
 from gossamer.simweb.head import declared
 from gossamer.simweb.html import excuse, render
 from gossamer.simweb.robots import robots, text
 from gossamer.simweb.site import Site
+from gossamer.simweb.view import view
 from gossamer.simweb.web import Web, millionths
 
 TYPES = {
@@ -39,7 +40,9 @@ class Response(NamedTuple):
     page: str = ""  # what was asked for, in the words of the site's kind
 
 
-def respond(web: Web, scheme: str, host: str, target: str, moment: int, headers: Mapping[str, str] = NO_HEADERS) -> Response:
+def respond(
+    web: Web, scheme: str, host: str, target: str, moment: int, headers: Mapping[str, str] = NO_HEADERS
+) -> Response:
     """The answer to GET scheme://host/target; `headers` have lower-case names."""
     site = web.find(host)
     if site is None:

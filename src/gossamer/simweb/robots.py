@@ -31,7 +31,11 @@ def robots(site: Site) -> Robots:
     if variant == "redirect":
         return Robots(301, target=f"{site.origin}/robots-rules.txt")
     if variant == "html":
-        return Robots(200, f"<html><head><title>{site.name}</title></head><body><p>robots</p></body></html>\n".encode(), kind="text/html")
+        return Robots(
+            200,
+            f"<html><head><title>{site.name}</title></head><body><p>robots</p></body></html>\n".encode(),
+            kind="text/html",
+        )
     return Robots(200, text(site))
 
 
@@ -44,7 +48,15 @@ def text(site: Site) -> bytes:
     if variant == "empty":
         return b""
     if variant == "messy":
-        lines = ["# made by hand", "USER-AGENT : *", "noise without a colon", *(f"disallow:{rule[10:]}" for rule in rules), *delay, "", *maps]
+        lines = [
+            "# made by hand",
+            "USER-AGENT : *",
+            "noise without a colon",
+            *(f"disallow:{rule[10:]}" for rule in rules),
+            *delay,
+            "",
+            *maps,
+        ]
         return b"\xef\xbb\xbf" + "\r".join(lines).encode() + b"\r"
     named = ["User-agent: greedybot", "Disallow: /", ""] if variant == "named" else []
     padding = [f"# {'x' * 70} {n}" for n in range(4000)] if variant == "large" else []

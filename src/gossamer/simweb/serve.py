@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from gossamer.errors import StorageError, UsageError
 from gossamer.simweb.accesslog import AccessLog
@@ -84,7 +85,7 @@ async def _until(ended: asyncio.Event, log: AccessLog | None) -> None:
                 log.flush()
 
 
-def _open(path: Path):  # type: ignore[no-untyped-def]
+def _open(path: Path) -> IO[str]:
     try:
         return path.open("a", encoding="utf-8")
     except OSError as error:

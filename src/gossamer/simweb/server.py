@@ -106,7 +106,9 @@ class Connection(asyncio.Protocol):
             self.waiting.cancel()
         if self.server.log is not None and self.last is not None:
             now = time.time()
-            self.server.log.add(self.last._replace(start=now, end=now, method=CLOSE, target="-", status=0, bytes=0, page="-", wait=0))
+            self.server.log.add(
+                self.last._replace(start=now, end=now, method=CLOSE, target="-", status=0, bytes=0, page="-", wait=0)
+            )
 
     def data_received(self, data: bytes) -> None:
         """Answer the requests that are complete."""
@@ -139,12 +141,16 @@ class Connection(asyncio.Protocol):
         host = host.partition(":")[0].lower().rstrip(".")
         start = time.time()
         response = self.server.answer(scheme, host, target, headers)
-        keep = headers.get("connection", "").lower() != "close" and (version == "HTTP/1.1" or "keep-alive" in headers.get("connection", ""))
+        keep = headers.get("connection", "").lower() != "close" and (
+            version == "HTTP/1.1" or "keep-alive" in headers.get("connection", "")
+        )
         entry = self._entry(start, scheme, host, method, target, response, headers.get("user-agent", "-"))
         self._deliver(response, entry, method == "HEAD", keep)
         return None
 
-    def _entry(self, start: float, scheme: str, host: str, method: str, target: str, response: Response, agent: str) -> Entry:
+    def _entry(
+        self, start: float, scheme: str, host: str, method: str, target: str, response: Response, agent: str
+    ) -> Entry:
         site = self.server.web.find(host)
         wait = next((int(value) for name, value in response.headers if name == "Retry-After"), 0)
         return Entry(
@@ -211,12 +217,16 @@ class Connection(asyncio.Protocol):
     async def _shake(self) -> None:
         assert self.server.authority is not None
         with contextlib.suppress(OSError, asyncio.CancelledError):
-            await asyncio.get_running_loop().start_tls(self.transport, self, self.server.authority.listening(), server_side=True)
+            await asyncio.get_running_loop().start_tls(
+                self.transport, self, self.server.authority.listening(), server_side=True
+            )
             self.busy = False
             self.data_received(b"")
 
     def _refuse(self, status: int) -> None:
-        self.transport.write(f"HTTP/1.1 {status} {PHRASES[status]}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+        self.transport.write(
+            f"HTTP/1.1 {status} {PHRASES[status]}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        )
         self.transport.close()
 
     def _note(self, entry: Entry) -> None:

@@ -70,7 +70,9 @@ class Site:
         self.host, self.other_host = web.hosts_for(index, self.kind, self.manner, drawn[11])
         port = web.config.tls_port if self.secure else web.config.port
         self.origin = f"{'https' if self.secure else 'http'}://{self.host}" + (f":{port}" if port else "")
-        self.charset = self.language.charsets[drawn[12] % len(self.language.charsets)] if self.old_fashioned else "utf-8"
+        self.charset = (
+            self.language.charsets[drawn[12] % len(self.language.charsets)] if self.old_fashioned else "utf-8"
+        )
         self.fates = web.shares[self.kind.name].fates
         self._item_key = self.key ^ 0x6974656D
         self._kept: dict[Any, Any] = {}

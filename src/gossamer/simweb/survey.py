@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
-from gossamer.simweb.blocks import Block, compose, view
+from gossamer.simweb.blocks import compose
 from gossamer.simweb.config import PageKind
 from gossamer.simweb.draw import key_of
 from gossamer.simweb.find import Found, look, named, where
@@ -19,6 +19,7 @@ from gossamer.simweb.life import NEVER
 from gossamer.simweb.ranges import RANGES, Args
 from gossamer.simweb.robots import allowed
 from gossamer.simweb.site import WIRE, Site
+from gossamer.simweb.view import Block, view
 from gossamer.simweb.web import Web
 
 TRAPS = {"calendar", "maze", "facets"}
@@ -77,7 +78,9 @@ class Survey(NamedTuple):
     elsewhere: set[str]
 
 
-def survey(web: Web, index: int, start: int, end: int, asked: Iterable[str] = (), known: Set[str] = frozenset()) -> Survey:
+def survey(
+    web: Web, index: int, start: int, end: int, asked: Iterable[str] = (), known: Set[str] = frozenset()
+) -> Survey:
     """Everything about one site between two moments; with `asked`, only those URLs and what they lead to on it, the known ones aside."""
     site = web.site(index)
     found = Survey([], [], [], set())
@@ -130,7 +133,9 @@ def _visit(web: Web, site: Site, url: str, start: int, end: int, found: Survey) 
             found.states.append(_state_row(url, since, moment, before))
         before, since = now, moment
         links = dict.fromkeys(_links(site, origin, now))
-        found.links.extend(LinkRow(url, *link, opened, moment) for link, opened in open_links.items() if link not in links)
+        found.links.extend(
+            LinkRow(url, *link, opened, moment) for link, opened in open_links.items() if link not in links
+        )
         open_links = {link: open_links.get(link, moment) for link in links}
         yield from (dst for dst, _, kind, _ in links if kind != "form")
         if now.target:
@@ -194,7 +199,11 @@ def _same_text(page: PageKind, args: Args) -> list[str]:
 
 def near_of(site: Site, page: PageKind | None, args: Args) -> int | None:
     """The story an item's page tells, if it tells it."""
-    if page is None or page.over != "item" or not (page.format == "pdf" or any(b.split()[0] == "text" for b in page.blocks)):
+    if (
+        page is None
+        or page.over != "item"
+        or not (page.format == "pdf" or any(b.split()[0] == "text" for b in page.blocks))
+    ):
         return None
     return _signed(site.item(args[0]).story if site.item(args[0]).story & WIRE else key_of(site.key, "story", args[0]))
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from gossamer.errors import UsageError
 from gossamer.simweb.config import WebConfig
 from gossamer.simweb.life import NEVER
-from gossamer.simweb.survey import LinkRow, StateRow, Survey, UrlRow, survey
+from gossamer.simweb.survey import Survey, survey
 from gossamer.simweb.web import Web
 
 TIME = pa.timestamp("s", tz="UTC")
@@ -65,7 +65,12 @@ class Span(NamedTuple):
 
 
 def write_truth(
-    config: WebConfig, folder: Path, span: Span, seeds: Sequence[str] = (), workers: int = 0, tell: Callable[[str], None] = lambda _: None
+    config: WebConfig,
+    folder: Path,
+    span: Span,
+    seeds: Sequence[str] = (),
+    workers: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, int]:
     """Write all tables into a new folder; returns the number of rows in each."""
     from gossamer.simweb.reach import add_depths
@@ -91,8 +96,9 @@ def write_truth(
 
 def _survey_all(web: Web, folder: Path, span: Span, workers: int, tell: Callable[[str], None]) -> None:
     """Survey every site, then what links name beyond that."""
-    parts = [
-        dict.fromkeys(range(low, min(low + SITES_PER_PART, web.hosts)), ()) for low in range(0, web.hosts, SITES_PER_PART)
+    parts: list[dict[int, Sequence[str]]] = [
+        dict.fromkeys(range(low, min(low + SITES_PER_PART, web.hosts)), ())
+        for low in range(0, web.hosts, SITES_PER_PART)
     ]
     known: set[str] = set()
     elsewhere: set[str] = set()
@@ -121,21 +127,30 @@ def _side_by_side(
 
 
 def survey_part(
-    config: WebConfig, folder: Path, span: Span, number: int, sites: Mapping[int, Sequence[str]], before: Set[str] = frozenset()
+    config: WebConfig,
+    folder: Path,
+    span: Span,
+    number: int,
+    sites: Mapping[int, Sequence[str]],
+    before: Set[str] = frozenset(),
 ) -> tuple[set[str], set[str]]:
     """Survey some sites into one file per table; gives their URLs and those of other sites that they name."""
     web = Web(config)
     known: set[str] = set()
     elsewhere: set[str] = set()
-    writers = {name: pq.ParquetWriter(folder / name / f"part-{number:05d}.parquet", SCHEMAS[name]) for name in ("urls", "states", "links")}
+    writers = {
+        name: pq.ParquetWriter(folder / name / f"part-{number:05d}.parquet", SCHEMAS[name])
+        for name in ("urls", "states", "links")
+    }
     held = Survey([], [], [], set())
     try:
         for index, asked in sites.items():
             found = survey(web, index, span.start, span.end, asked, before)
             known.update(row.url for row in found.urls)
             elsewhere |= found.elsewhere
-            for rows, more in zip(held, found[:3], strict=False):
-                rows.extend(more)  # type: ignore[union-attr]
+            held.urls.extend(found.urls)
+            held.states.extend(found.states)
+            held.links.extend(found.links)
             if len(held.links) >= ROWS_PER_WRITE:
                 _write(writers, held)
         _write(writers, held)
@@ -146,18 +161,19 @@ def survey_part(
 
 
 def _write(writers: dict[str, Any], held: Survey) -> None:
-    for name, rows in zip(("urls", "states", "links"), held[:3], strict=True):
+    tables: dict[str, list[Any]] = {"urls": held.urls, "states": held.states, "links": held.links}
+    for name, rows in tables.items():
         writers[name].write_table(_table(rows, SCHEMAS[name]))
         rows.clear()
 
 
-def _table(rows: Sequence[UrlRow | StateRow | LinkRow], schema: pa.Schema) -> pa.Table:
+def _table(rows: Sequence[Any], schema: pa.Schema) -> pa.Table:
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = []
     for field, values in zip(schema, columns, strict=True):
-        if pa.types.is_timestamp(field.type):
-            values = [value if 0 < value < NEVER else None for value in values]
-        arrays.append(pa.array(values, field.type))
+        dated = pa.types.is_timestamp(field.type)
+        chosen = [value if 0 < value < NEVER else None for value in values] if dated else values
+        arrays.append(pa.array(chosen, field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
