@@ -6,6 +6,9 @@ from gossamer.simweb.draw import numbers
 from gossamer.simweb.site import MASK, WIRE, Item, Site
 from gossamer.simweb.text import Topic, sentences
 
+# How many sentences paragraphs have one after the other; a text takes one of these rhythms.
+SIZES = [[2 + number % 5 for number in numbers(rhythm, 200)] for rhythm in range(64)]
+
 
 def paragraphs(site: Site, item: Item, version: int, span: tuple[int, int]) -> list[str]:
     """The main text of an item's page."""
@@ -44,8 +47,9 @@ def _edit(about: Topic, text: list[str], key: int, count: int) -> None:
 def _grouped(site: Site, text: list[str], key: int) -> list[str]:
     """Sentences as paragraphs of two to six."""
     joiner, found, start = site.language.joiner, [], 0
-    while start < len(text):
-        size = 2 + (key >> start % 48) % 5
+    for size in SIZES[key % len(SIZES)]:
         found.append(joiner.join(text[start : start + size]))
         start += size
+        if start >= len(text):
+            break
     return found

@@ -13,7 +13,6 @@ from gossamer.simweb.site import Item, Site
 from gossamer.simweb.web import Web
 
 SESSION = "sid"
-ONE = {"page": "1"}
 
 
 class Route(NamedTuple):
@@ -101,10 +100,9 @@ def _state(site: Site, page: PageKind, args: Args, era: int, path: str, moment: 
     now = min(site.era(moment), len(page.path) - 1)
     life = RANGES[page.over].life(site, page, args)
     moved = life is not None and life.moved <= moment
-    asked = [
-        state for state in (False, True)[: 1 + moved] if where(site, page, args, era, state).partition("?")[0] == path
-    ]
-    if not asked:
+    own = where(site, page, args, now, moved)
+    as_now = own.partition("?")[0] == path
+    if not (as_now and era == now) and not _once(site, page, args, era, moved, path):
         return None
     if era > now or not RANGES[page.over].there(site, page, args, moment):
         return missing(site, 404)
@@ -112,14 +110,18 @@ def _state(site: Site, page: PageKind, args: Args, era: int, path: str, moment: 
         return missing(site, site.manner.gone_status)
     if page.over == "go":
         return Found(302, site, page, args, site.launch, args[0])
-    own = where(site, page, args, now, moved)
     since = max(RANGES[page.over].news(site, args, moment), site.relaunch if site.era(moment) else 0)
     if era < now and site.manner.old_urls == "gone":
         return missing(site, site.manner.gone_status)
-    if own.partition("?")[0] != path and (era == now or site.manner.old_urls == "redirect"):
+    if not as_now and (era == now or site.manner.old_urls == "redirect"):
         status = 302 if era == now and args[0] % 4 == 0 else 301
         return Found(status, site, page, args, since, site.origin + own)
     return Found(200, site, page, args, since, own=own)
+
+
+def _once(site: Site, page: PageKind, args: Args, era: int, moved: bool, path: str) -> bool:
+    """Whether a page had a path in an era, before it moved or after."""
+    return any(where(site, page, args, era, state).partition("?")[0] == path for state in (False, True)[: 1 + moved])
 
 
 def where(site: Site, page: PageKind, args: Args, era: int, moved: bool) -> str:
@@ -142,7 +144,7 @@ def address(site: Site, page: PageKind, args: Args, moment: int) -> str:
 def item_address(site: Site, page: PageKind, item: Item, moment: int) -> str:
     """The path and query of an item's first page at a moment; the same as `address`, for the many links to items."""
     template = page.path[1 if moment >= site.relaunch and len(page.path) > 1 else 0]
-    return paths(template)[0].fill(site.item_fields(item, site.moved(item, moment)) | ONE)
+    return paths(template)[0].fill(site.item_fields(item, site.moved(item, moment)))
 
 
 def _choices(page: PageKind, query: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

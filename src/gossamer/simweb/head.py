@@ -22,12 +22,15 @@ def head_links(here: View) -> list[tuple[str, str]]:
     links = []
     if here.site.manner.canonical and here.found.own:
         links.append(("canonical", here.found.own))
-    links += [
+    return links + here.site.keep(("feeds", here.site.era(here.moment)), lambda: _feeds(here))
+
+
+def _feeds(here: View) -> list[tuple[str, str]]:
+    return [
         ("alternate", address(here.site, page, (0, 1), here.moment))
         for page in here.site.kind.pages
         if page.format in ("rss", "atom")
     ]
-    return links
 
 
 def head(here: View, title: str) -> str:

@@ -13,7 +13,7 @@ from xxhash import xxh3_64_intdigest
 
 from gossamer.simweb.banks import HEADLINES, RARES, TOPICS, Worded, day, headlines, label, rares, worded
 from gossamer.simweb.draw import below, chance, key_of, numbers
-from gossamer.simweb.life import DAY, NEVER, Life, life, moves, restless
+from gossamer.simweb.life import DAY, NEVER, Life, life, restless
 from gossamer.simweb.pattern import Pattern, pattern
 from gossamer.simweb.text import Topic, language, person, topic
 
@@ -37,6 +37,7 @@ class Item(NamedTuple):
     title: str
     slug: str
     section: int
+    restless: bool  # moves or is deleted some day
     story: int  # the key its text is made from; that of an agency's story is shared by several sites
 
 
@@ -183,7 +184,7 @@ class Site:
         head, head_slug = headlines(self.code, about)[worded_by % HEADLINES]
         own, own_slug = rares(self.code)[(worded_by >> 9) % RARES]
         title = f"{head}{self.language.joiner}{own}"
-        return Item(number, key, born, about, title, f"{head_slug}-{own_slug}", section, story)
+        return Item(number, key, born, about, title, f"{head_slug}-{own_slug}", section, restless(key, self.fates), story)
 
     def life(self, number: int) -> Life:
         """What happens to an item, and when; the last one is remembered, for a page asks several times."""
@@ -195,11 +196,11 @@ class Site:
 
     def moved(self, item: Item, moment: int) -> bool:
         """Whether an item had moved by then."""
-        return moves(item.key, self.fates) and self.life(item.number).moved <= moment
+        return item.restless and self.life(item.number).moved <= moment
 
     def gone(self, item: Item, moment: int) -> bool:
         """Whether an item had been deleted by then."""
-        return restless(item.key, self.fates) and self.life(item.number).deleted <= moment
+        return item.restless and self.life(item.number).deleted <= moment
 
     def moved_slug(self, item: Item) -> str:
         """The path segment of an item after it moved."""
@@ -215,6 +216,7 @@ class Site:
             "year": year,
             "month": month,
             "day": date,
+            "page": "1",
         }
 
     def _hash(self, number: int) -> int:
