@@ -11,9 +11,10 @@ from functools import lru_cache
 
 from gossamer.errors import SettingsError
 from gossamer.simweb import content, navigation, ways
-from gossamer.simweb.config import Span
+from gossamer.simweb.config import Kind, Span
 from gossamer.simweb.draw import key_of
 from gossamer.simweb.find import SESSION, Found
+from gossamer.simweb.paths import paths
 from gossamer.simweb.view import Block, View, view
 
 Maker = Callable[[View, Span | None], Block | None]
@@ -34,6 +35,19 @@ def compose(found: Found) -> list[Block]:
     return [
         block._replace(links=[(_with(url, session), text) for url, text in block.links], fixed="") for block in blocks
     ]
+
+
+def check(kind: Kind) -> None:
+    """Refuse a kind whose pages have paths or blocks that mean nothing."""
+    for page in kind.pages:
+        try:
+            parsed(page.blocks)
+            for template in page.path:
+                paths(template)
+        except SettingsError as error:
+            raise SettingsError(f"site {kind.name}, page {page.name}: {error}") from None
+        if not page.path or (page.format == "html" and not page.blocks and page.over != "go"):
+            raise SettingsError(f"site {kind.name}, page {page.name}: a page needs a path and some blocks")
 
 
 def _with(url: str, session: str) -> str:

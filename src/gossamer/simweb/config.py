@@ -159,14 +159,17 @@ def kinds_of(config: WebConfig) -> tuple[tuple[Kind, int], ...]:
 
 
 def traits_of(config: WebConfig) -> dict[str, Trait]:
-    """The traits a web knows, with their shares."""
+    """The traits a web knows, with their shares; those it gives itself come first and keep theirs when a group has too many."""
     known = {trait.name: trait for trait in (*builtin_traits(), *config.trait)}
     _known("trait", config.traits, known)
-    for name, share in config.traits.items():
-        known[name] = msgspec.structs.replace(known[name], share=share)
+    given = {name: msgspec.structs.replace(known[name], share=share) for name, share in config.traits.items()}
     for trait in known.values():
         _fit(trait.set, Manner, f"trait {trait.name}")
-    return known
+    for group in {trait.group for trait in given.values() if trait.group}:
+        total = sum(trait.share for trait in given.values() if trait.group == group)
+        if total > 1:
+            raise SettingsError(f"[traits] gives {total:g} of all hosts traits of the group {group}; 1 is the most")
+    return given | {name: trait for name, trait in known.items() if name not in given}
 
 
 @lru_cache(maxsize=1)

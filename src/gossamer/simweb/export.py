@@ -7,24 +7,27 @@ are lines of a map. What is not there is 404.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import geteuid
 from pathlib import Path
+from pwd import getpwuid
 
-from gossamer.errors import StorageError, UsageError
+from gossamer.errors import StorageError
 from gossamer.simweb.respond import Response, respond
 from gossamer.simweb.survey import survey
+from gossamer.simweb.truth import fresh
 from gossamer.simweb.web import Web
 
 EXTENSIONS = {
     "text/html": "~html", "text/plain": "~txt", "application/xml": "~xml", "application/rss+xml": "~rss",
     "application/atom+xml": "~atom", "application/pdf": "~pdf", "image/png": "~png",
 }  # fmt: skip
+LAST = "nginx.conf"  # written when all else is there
 LONGEST = 200  # bytes of a file name; longer requests are left out
 
 
 def export(web: Web, folder: Path, moment: int, most: int, port: int) -> dict[str, int]:
     """Write pages until there are `most`, and nginx.conf; returns how much of each."""
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty; name a new folder for the export")
+    fresh(folder, {"www", "logs", "redirects.map", "urls.txt"}, LAST)
     done = {"pages": 0, "redirects": 0, "left_out": 0, "bytes": 0}
     redirects: list[str] = []
     urls: list[str] = []
@@ -38,9 +41,9 @@ def export(web: Web, folder: Path, moment: int, most: int, port: int) -> dict[st
             host, _, target = url.partition("://")[2].partition("/")
             response = respond(web, url.partition(":")[0], host.partition(":")[0], f"/{target}", moment)
             _keep(folder, url, host, f"/{target}", response, redirects, urls, charsets, done)
-        (folder / "nginx.conf").write_text(_conf(folder.resolve(), port, sorted(charsets)), encoding="utf-8")
         (folder / "redirects.map").write_text("".join(redirects), encoding="utf-8")
         (folder / "urls.txt").write_text("".join(f"{url}\n" for url in urls), encoding="utf-8")
+        (folder / LAST).write_text(_conf(folder.resolve(), port, sorted(charsets)), encoding="utf-8")
     except OSError as error:
         raise StorageError(
             f"cannot write {folder}: {error.strerror}; name another folder, or ask for less with --most"
@@ -100,7 +103,8 @@ def _conf(folder: Path, port: int, charsets: list[str]) -> str:
     types |= {f"~html-{charset}": f'"text/html; charset={charset}"' for charset in charsets}
     listed = "\n".join(f"        {kind} {extension};" for extension, kind in types.items())
     tried = " ".join(f"/$host$request_uri.{extension}" for extension in types)
-    return f"""worker_processes 1;
+    owner = "" if geteuid() else f"user {getpwuid(0).pw_name};\n"  # else nginx could not read what only root may
+    return f"""{owner}worker_processes 1;
 pid {folder}/nginx.pid;
 error_log {folder}/logs/error.log;
 events {{ worker_connections 4096; }}

@@ -184,7 +184,9 @@ class Site:
         head, head_slug = headlines(self.code, about)[worded_by % HEADLINES]
         own, own_slug = rares(self.code)[(worded_by >> 9) % RARES]
         title = f"{head}{self.language.joiner}{own}"
-        return Item(number, key, born, about, title, f"{head_slug}-{own_slug}", section, restless(key, self.fates), story)
+        return Item(
+            number, key, born, about, title, f"{head_slug}-{own_slug}", section, restless(key, self.fates), story
+        )
 
     def life(self, number: int) -> Life:
         """What happens to an item, and when; the last one is remembered, for a page asks several times."""

@@ -132,7 +132,7 @@ def _visit(web: Web, site: Site, url: str, start: int, end: int, found: Survey) 
         else:
             found.states.append(_state_row(url, since, moment, before))
         before, since = now, moment
-        links = dict.fromkeys(_links(site, origin, now))
+        links = dict.fromkeys(links_on(site, origin, now))
         found.links.extend(
             LinkRow(url, *link, opened, moment) for link, opened in open_links.items() if link not in links
         )
@@ -216,7 +216,7 @@ def _state_row(url: str, since: int, until: int, found: Found) -> StateRow:
     return StateRow(url, since, until, found.status, found.target, found.soft, found.since)
 
 
-def _links(site: Site, origin: str, found: Found) -> Iterator[tuple[str, str, str, bool]]:
+def links_on(site: Site, origin: str, found: Found) -> Iterator[tuple[str, str, str, bool]]:
     """The links of a page: where to, anchor, kind, nofollow."""
     if found.status != 200 or found.page is None:
         if found.soft or found.status in (404, 410):

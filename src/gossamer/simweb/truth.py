@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, NamedTuple
 
 import msgspec
@@ -52,6 +53,7 @@ LINKS = pa.schema(
     ]
 )  # fmt: skip
 SCHEMAS = {"hosts": HOSTS, "urls": URLS, "states": STATES, "links": LINKS}
+LAST = "truth.json"  # written when all else is there
 SITES_PER_PART = 64
 ROWS_PER_WRITE = 200_000
 SEEDS = 10
@@ -75,11 +77,10 @@ def write_truth(
     """Write all tables into a new folder; returns the number of rows in each."""
     from gossamer.simweb.reach import add_depths
 
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty; name a new folder for the truth")
-    web = Web(config)
     if span.end < span.start:
         raise UsageError("the truth must end after it starts; see --until")
+    fresh(folder, {*SCHEMAS, "seeds.txt"}, LAST)
+    web = Web(config)
     for name in SCHEMAS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     pq.write_table(_hosts(web, span.start), folder / "hosts" / "part-00000.parquet")
@@ -90,8 +91,20 @@ def write_truth(
     add_depths(folder, chosen, span.start)
     counts = {name: _rows(folder / name) for name in SCHEMAS}
     about = {"web": msgspec.to_builtins(config), "from": span.start, "until": span.end, "rows": counts}
-    (folder / "truth.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    (folder / LAST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return counts
+
+
+def fresh(folder: Path, ours: Set[str], last: str) -> None:
+    """Make a folder ready to be written: a new or empty one, or one that a run of ours did not finish."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; name a new folder")
+    if last in names or not names <= ours:
+        raise UsageError(f"{folder} is not empty; name a new folder")
+    for name in names:
+        path = folder / name
+        rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _survey_all(web: Web, folder: Path, span: Span, workers: int, tell: Callable[[str], None]) -> None:

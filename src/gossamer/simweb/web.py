@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from gossamer.errors import SettingsError
 from gossamer.simweb.config import LANGUAGES, Kind, Manner, Trait, WebConfig, kinds_of, manner, traits_of
 from gossamer.simweb.draw import below, chance, key_of, logarithmic, numbers
 from gossamer.simweb.life import DAY, Fates
@@ -37,12 +38,16 @@ class Web:
     """A web that can be asked for any of its sites."""
 
     def __init__(self, config: WebConfig) -> None:
+        from gossamer.simweb.blocks import check  # which knows pages, which know webs
+
         self.config = config
         self.start = int(config.start.timestamp())
         self.hosts = config.hosts
         self.https = millionths(config.https)
         self.names = Names(config.seed, config.hosts)
         self.kinds = kinds_of(config)
+        for kind, _ in self.kinds:
+            check(kind)
         self.shares = {kind.name: _shares(kind) for kind, _ in self.kinds}
         self._kind_steps = list(accumulate(share for _, share in self.kinds))
         self._groups = _groups(traits_of(config))
@@ -154,6 +159,9 @@ def _groups(traits: dict[str, Trait]) -> list[tuple[bytes, list[tuple[int, int, 
 
 def _slots(config: WebConfig) -> list[str]:
     """The language of each of 64 places that repeat over the ranks, by share, in an order of the seed's own."""
+    unknown = sorted(set(config.languages) - set(languages()))
+    if unknown:
+        raise SettingsError(f"[languages]: no language {unknown[0]!r}; known are {', '.join(languages())}")
     shares = config.languages or {code: share for code, share in LANGUAGES.items() if code in languages()}
     steps = list(accumulate(shares.values()))
     evenly = [

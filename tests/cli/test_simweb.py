@@ -1,0 +1,256 @@
+"""gossamer simweb: what users type, with real servers and other people's tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from gossamer.simweb.accesslog import CLOSE, read
+
+SMALL = ("--hosts", "10", "--pages", "300", "--calm")
+WILD = """
+hosts = 14
+pages = 500
+[traits]
+sessions = 0.15
+mirror = 0.4
+soft404 = 0.2
+absolute-links = 0.2
+scheme-relative = 0.2
+base-links = 0.3
+keeps = 0.5
+canonical = 0.5
+utf8-wrong = 0.0
+charset-wrong = 0.0
+charset-unknown = 0.0
+"""
+
+
+@contextmanager
+def served(*options: str, log: Path | None = None) -> Iterator[dict[str, Any]]:
+    """`gossamer simweb serve` in a process of its own, and what it says about itself."""
+    command = [sys.executable, "-m", "gossamer", "--json", "simweb", "serve", "--port", "0", *options]
+    command += ["--log", str(log)] if log else []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, process.stderr.read() if process.stderr else ""
+            yield json.loads(line)
+        finally:
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+        assert process.returncode == 0, said
+
+
+def fetch(port: int, url: str) -> bytes:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": f"http://127.0.0.1:{port}"}))
+    with opener.open(url, timeout=10) as answer:
+        return bytes(answer.read())
+
+
+def table(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [row for part in sorted((folder / name).glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
+
+
+def test_serve_says_where_it_is_and_ends_when_told(tmp_path: Path):
+    with served(*SMALL, log=tmp_path / "access.log") as said:
+        assert said["event"] == "serving"
+        for origin in said["first"]:
+            assert b"<html" in fetch(said["port"], f"{origin}/")
+    entries = [read(line) for line in (tmp_path / "access.log").read_text().splitlines()]
+    assert [entry.status for entry in entries if entry and entry.method != CLOSE] == [200, 200, 200]
+
+
+def test_the_clock_runs_when_asked():
+    with served(*SMALL, "--at", "2025-06-01", "--speed", "100000000") as said:
+        first = fetch(said["port"], f"{said['first'][0]}/")
+        assert any(fetch(said["port"], f"{said['first'][0]}/") != first for _ in range(200))
+
+
+def test_describe_shows_sites_kinds_traits_and_urls(gossamer):
+    sites = gossamer("--json", "simweb", "describe", "--hosts", "50", "--pages", "2000").rows
+    assert sites[-1]["kind"] == "all"
+    assert sites[-1]["sites"] == 50
+    assert {"news", "shop", "wiki"} <= {row["kind"] for row in gossamer("--json", "simweb", "describe", "--kinds").rows}
+    assert "soft404" in gossamer("simweb", "describe", "--traits").out
+    facts = gossamer("--json", "simweb", "describe", f"{sites[0]['largest']}/", "--hosts", "50", "--pages", "2000").rows
+    assert {"fact": "status", "value": "200"} in facts
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["describe", "http://elsewhere.test/"], 2, "is not on this web"),
+        (["describe", "--at", "soon", "http://x.test/"], 2, "is not on this web|is no time"),
+        (["serve", "--at", "soon"], 2, "'soon' is no time; write it like"),
+        (["serve", "--web", "missing.toml"], 3, "cannot read the web missing.toml"),
+        (["truth", "x", "--hosts", "50", "--pages", "10"], 3, "at least one page each"),
+        (["truth", "x", "--until", "2020-01-01"], 2, "must end after it starts"),
+        (["serve", "--port", "0", "--port-in-urls"], 2, "give --port"),
+        (["serve", "--addresses", "999"], 2, "1 to 250 addresses"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(gossamer, options: list[str], code: int, told: str, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = gossamer("simweb", *options, code=code)
+    assert re.search(told, result.err)
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hosts = 'many'", "Expected `int`"),
+        ("host = 5", "unknown field `host`"),
+        ("[kinds]\nnewz = 1", "no kind of site 'newz'; known are"),
+        ("[traits]\nspeedy = 1", "no trait 'speedy'; known are"),
+        ("[traits]\nslow = 0.7\nstalls = 0.7", "1.4 of all hosts traits of the group speed"),
+        ("[languages]\nxx = 1", "no language 'xx'"),
+        ("hosts = [", "is no TOML"),
+        (
+            "[[site]]\nname = 'x'\nabout = ''\npages = [{name = 'a', path = ['/{nope}']}]\n[kinds]\nx = 1",
+            "no field {nope}",
+        ),
+        (
+            "[[site]]\nname = 'x'\nabout = ''\npages = [{name = 'a', path = ['/'], blocks = ['dance 3']}]\n[kinds]\nx = 1",
+            "no block 'dance 3'",
+        ),
+        (
+            "[[site]]\nname = 'x'\nabout = ''\npages = [{name = 'a', path = ['/'], over = 'moon'}]",
+            "Invalid enum value 'moon'",
+        ),
+        ("[[trait]]\nname = 'x'\nabout = ''\nset = {colour = 'red'}", "trait x: .*unknown field `colour`"),
+    ],
+)
+def test_a_wrong_description_is_told_with_its_place(gossamer, tmp_path: Path, text: str, told: str):
+    (tmp_path / "web.toml").write_text(text)
+    result = gossamer("simweb", "describe", "--web", str(tmp_path / "web.toml"), code=3)
+    assert re.search(told, result.err), result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_kind_of_ones_own_is_served(gossamer, tmp_path: Path):
+    (tmp_path / "web.toml").write_text(
+        """
+hosts = 4
+pages = 100
+[kinds]
+recipes = 1
+[[site]]
+name = "recipes"
+about = "Dishes."
+urls_per_item = 2
+[[site.pages]]
+name = "front"
+path = ["/"]
+over = "all"
+blocks = ["menu", "list", "external 1 2"]
+[[site.pages]]
+name = "dish"
+path = ["/dish/{id}-{slug}"]
+over = "item"
+useful = true
+blocks = ["headline", "text 2 3", "related 3"]
+"""
+    )
+    gossamer("-q", "simweb", "truth", str(tmp_path / "truth"), "--web", str(tmp_path / "web.toml"), "--workers", "1")
+    urls = table(tmp_path / "truth", "urls")
+    dishes = [row for row in urls if row["useful"]]
+    assert len(dishes) > 20
+    with served("--web", str(tmp_path / "web.toml")) as said:
+        assert b"<h1" in fetch(said["port"], dishes[0]["url"])
+
+
+def test_truth_tells_its_rows_and_starts_again_where_it_was_cut(gossamer, tmp_path: Path):
+    folder = tmp_path / "truth"
+    result = gossamer("simweb", "truth", str(folder), *SMALL, "--workers", "1")
+    assert "urls" in result.out
+    assert "not empty" in gossamer("simweb", "truth", str(folder), *SMALL, code=2).err
+    before = table(folder, "urls")
+    (folder / "truth.json").unlink()
+    gossamer("-q", "simweb", "truth", str(folder), *SMALL, "--workers", "1")
+    assert table(folder, "urls") == before
+
+
+@pytest.mark.skipif(shutil.which("wget") is None, reason="needs wget")
+def test_a_crawl_by_wget_finds_exactly_what_is_reachable(gossamer, tmp_path: Path):
+    (tmp_path / "web.toml").write_text(WILD)
+    web = ("--web", str(tmp_path / "web.toml"), "--calm")
+    largest = gossamer("--json", "simweb", "describe", *web[:2]).rows[-1]["largest"]
+    (tmp_path / "seeds.txt").write_text(f"{largest}/\n")
+    gossamer(
+        "-q", "simweb", "truth", str(tmp_path / "truth"), *web, "--workers", "1", "--seeds", str(tmp_path / "seeds.txt")
+    )
+    with served(*web, log=tmp_path / "access.log") as said:
+        command = [
+            "wget",
+            "--quiet",
+            "--recursive",
+            "--level=inf",
+            "--span-hosts",
+            "--execute",
+            "robots=off",
+            "--execute",
+            "use_proxy=yes",
+        ]
+        environment = os.environ | {"http_proxy": f"http://127.0.0.1:{said['port']}", "no_proxy": ""}
+        subprocess.run(
+            [*command, (tmp_path / "seeds.txt").read_text().strip()],
+            cwd=tmp_path,
+            env=environment,
+            timeout=240,
+            check=False,
+        )
+    entries = [
+        entry
+        for entry in map(read, (tmp_path / "access.log").read_text().splitlines())
+        if entry and entry.method == "GET"
+    ]
+    asked = {f"{entry.scheme}://{entry.host}{entry.target}": entry.status for entry in entries}
+    status = {row["url"]: row["status"] for row in table(tmp_path / "truth", "states")}
+    reachable = {
+        row["url"]: status[row["url"]] for row in table(tmp_path / "truth", "urls") if row["depth"] is not None
+    }
+    assert asked == reachable
+    assert len(reachable) > 1500
+    assert any("sid=" in url for url in reachable)
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx")
+def test_an_export_is_served_by_nginx_byte_for_byte(gossamer, tmp_path: Path):
+    from tests.servers import free_port
+
+    port = free_port()
+    folder = tmp_path / "static"
+    gossamer("-q", "simweb", "export", str(folder), "--hosts", "10", "--pages", "300", "--port", str(port))
+    urls = (folder / "urls.txt").read_text().split()
+    assert len(urls) > 300
+    nginx = ["nginx", "-p", str(folder), "-c", "nginx.conf", "-e", str(folder / "logs" / "error.log")]
+    subprocess.run(nginx, check=True, timeout=20)
+    try:
+        with served("--hosts", "10", "--pages", "300", "--calm") as said:
+            for url in urls[:: len(urls) // 120]:
+                host, _, path = url.removeprefix("http://").partition("/")
+                request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", headers={"Host": host})
+                with urllib.request.urlopen(request, timeout=10) as answer:
+                    assert answer.read() == fetch(said["port"], url)
+                    kind = answer.headers["Content-Type"]
+                direct = urllib.request.Request(f"http://127.0.0.1:{said['port']}/{path}", headers={"Host": host})
+                with urllib.request.urlopen(direct, timeout=10) as answer:
+                    assert answer.headers["Content-Type"] == kind
+    finally:
+        subprocess.run([*nginx, "-s", "stop"], check=True, timeout=20)
