@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "urls", "engine", "merge", "inject", "crawldb")
+ALL = ("start", "urls", "engine", "merge", "inject", "crawldb", "simweb", "realism")
 
 
 def main() -> None:

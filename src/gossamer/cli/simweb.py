@@ -194,6 +194,9 @@ def describe(
     at: At = None,
     kinds: Annotated[bool, typer.Option("--kinds", help="The kinds of site, with their pages.")] = False,
     traits: Annotated[bool, typer.Option("--traits", help="The traits of hosts.")] = False,
+    digest: Annotated[
+        bool, typer.Option("--digest", help="A checksum over many answers: equal where the web is the same.")
+    ] = False,
 ) -> None:
     """Describe the web: its sites, or its kinds, its traits, or one URL."""
     from gossamer.cli import show
@@ -206,6 +209,8 @@ def describe(
         rows = words.kinds(config)
     elif traits:
         rows = words.traits(config)
+    elif digest:
+        rows = words.digest(Web(config), _moment(at, config))
     elif url:
         rows = words.url(Web(config), url, _moment(at, config))
     else:

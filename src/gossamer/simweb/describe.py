@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from gossamer.errors import UsageError
 from gossamer.simweb.config import WebConfig, kinds_of, traits_of
-from gossamer.simweb.find import look
+from gossamer.simweb.find import address, look
 from gossamer.simweb.formats import stamp
 from gossamer.simweb.life import NEVER
+from gossamer.simweb.ranges import RANGES
+from gossamer.simweb.respond import respond
 from gossamer.simweb.robots import allowed
 from gossamer.simweb.survey import near_of
 from gossamer.simweb.web import Web
 
 MOST_SITES = 20_000  # that are looked at; the rest is like the last of them
+DIGEST_SITES = 200
+DIGEST_PAGES = 5  # of each kind of page
 
 Row = dict[str, Any]
 
@@ -50,6 +56,22 @@ def sites(web: Web, moment: int) -> list[Row]:
         "languages": len({web.language_for(index) for index in range(min(looked, 64))}),
     }
     return [*rows, total]
+
+
+def digest(web: Web, moment: int) -> list[Row]:
+    """One number that is equal wherever this web is the same: over answers of each of its first sites, header by header and byte by byte."""
+    total, answers, size = sha256(), 0, 0
+    for index in range(min(web.hosts, DIGEST_SITES)):
+        site = web.site(index)
+        targets = ["/robots.txt", "/sitemap.xml", "/not-there"]
+        for page in site.kind.pages:
+            every = RANGES[page.over].every(site, page, moment)
+            targets += [address(site, page, args, moment) for args in islice(every, DIGEST_PAGES)]
+        for target in targets:
+            answer = respond(web, site.origin.partition(":")[0], site.host, target, moment)
+            total.update(repr((site.origin, target, answer.status, answer.headers, len(answer.body))).encode() + answer.body)
+            answers, size = answers + 1, size + len(answer.body)
+    return [{"answers": answers, "bytes": size, "sha256": total.hexdigest()}]
 
 
 def kinds(config: WebConfig) -> list[Row]:

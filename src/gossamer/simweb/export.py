@@ -1,6 +1,6 @@
 """A web as files for nginx: every page that can be reached from the sites' front pages at one moment, and a configuration that serves them.
 
-A file is named by the request it answers, so nginx finds it by `$host$request_uri` alone; its last extension says its type. Redirects
+A file is named by the request it answers, so nginx finds it by `$host$request_uri` alone; an extension after = says its type. Redirects
 are lines of a map. What is not there is 404.
 """
 
@@ -75,7 +75,7 @@ def _keep(
         redirects.append(f'"{host}{target}" "{where}";\n')
         done["redirects"] += 1
         return
-    name = f"{host}{target}.{_extension(dict(response.headers)['Content-Type'], charsets)}"
+    name = f"{host}{target}=.{_extension(dict(response.headers)['Content-Type'], charsets)}"
     if response.status != 200:
         return
     if max(map(len, name.encode().split(b"/"))) > LONGEST:
@@ -102,7 +102,7 @@ def _conf(folder: Path, port: int, charsets: list[str]) -> str:
     types = {extension: kind for kind, extension in EXTENSIONS.items()}
     types |= {f"~html-{charset}": f'"text/html; charset={charset}"' for charset in charsets}
     listed = "\n".join(f"        {kind} {extension};" for extension, kind in types.items())
-    tried = " ".join(f"/$host$request_uri.{extension}" for extension in types)
+    tried = " ".join(f"/$host$request_uri=.{extension}" for extension in types)
     owner = "" if geteuid() else f"user {getpwuid(0).pw_name};\n"  # else nginx could not read what only root may
     return f"""{owner}worker_processes 1;
 pid {folder}/nginx.pid;

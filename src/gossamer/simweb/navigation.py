@@ -25,14 +25,15 @@ def _menu(here: View) -> Block:
 
 
 def footer(here: View, span: Span | None) -> Block:
-    """What the kind puts into its footer."""
+    """What the kind puts into its footer and menu once more, and all sections."""
     name = f"footer {here.site.era(here.moment)}"
     return here.site.keep(name, lambda: _footer(here)._replace(fixed=name))
 
 
 def _footer(here: View) -> Block:
-    chosen = [page for page in here.site.kind.pages if page.footer]
-    return Block("footer", here.ui("all_rights"), _pages(here, chosen))
+    chosen = [page for page in here.site.kind.pages if page.footer or page.menu]
+    sections = [listing_link(here, "section", n, text) for n, (text, _) in enumerate(here.site.sections)]
+    return Block("footer", here.ui("all_rights"), [*_pages(here, chosen), *filter(None, sections), _home(here)])
 
 
 def crumbs(here: View, span: Span | None) -> Block:
