@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
         self.client = self.address = "-"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is here, or is back behind TLS."""
+        """A client is here."""
         self.transport = transport
         self.client, self.address = (
             str((transport.get_extra_info(name) or ("-",))[0]) for name in ("peername", "sockname")
@@ -211,9 +211,11 @@ class Connection(asyncio.Protocol):
     async def _shake(self) -> None:
         assert self.server.authority is not None
         with contextlib.suppress(OSError, asyncio.CancelledError):
-            await asyncio.get_running_loop().start_tls(self.transport, self, self.server.authority.listening(), server_side=True)
-            self.busy = False
-            self.data_received(b"")
+            context = self.server.authority.listening()
+            transport = await asyncio.get_running_loop().start_tls(self.transport, self, context, server_side=True)
+            if transport is not None:  # the client is still there
+                self.transport, self.busy = transport, False
+                self.data_received(b"")
 
     def _refuse(self, status: int) -> None:
         self.transport.write(f"HTTP/1.1 {status} {PHRASES[status]}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
