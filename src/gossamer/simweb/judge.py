@@ -241,14 +241,17 @@ class _Court:
         if not self.requests:
             self.first = entry.start
         self.requests += 1
-        self.now, self.last = entry.start, max(entry.end, self.last)
+        self.now = entry.start
+        self.last = max(self.last, entry.end)
         host = self.hosts.get(entry.host)
         if host is None:
             host = self.hosts[entry.host] = _Host()
-        self._gap(host, entry)
+        for_robots = entry.page == "robots" or entry.target == "/robots.txt"  # or for where it has moved to
+        self._gap(host, entry, self.rules.delay if for_robots else max(self.rules.delay, entry.delay))
         self._underway(host, entry)
-        self._wait(host, entry)
-        self._robots(entry)
+        self._robots(entry, for_robots)
+        if entry.wait or host.owed or host.cause is not None:
+            self._wait(host, entry)
         self.connected.see(entry.host, entry)
         if self.rules.per_address:
             self.addressed.see(entry.address, entry)
@@ -262,10 +265,9 @@ class _Court:
         self.connected.close(entry)
         self.addressed.close(entry)
 
-    def _gap(self, host: _Host, entry: Entry) -> None:
+    def _gap(self, host: _Host, entry: Entry, needed: float) -> None:
         """Every request counts, of whatever kind; a crawl-delay binds all but those for robots.txt, before which it is not known."""
         by_start = self.rules.since == "start"
-        needed = max(self.rules.delay, 0 if _is_robots(entry) else entry.delay)
         before = host.before if by_start else host.latest
         if before is not None:
             gap = entry.start - (before.start if by_start else before.end)
@@ -288,11 +290,11 @@ class _Court:
                 host.failed = {url: old for url, old in host.failed.items() if old.end > entry.start - needed}
 
     def _underway(self, host: _Host, entry: Entry) -> None:
-        if host.busy:
-            host.busy = [end for end in host.busy if end > entry.start]
+        start = entry.start
+        host.busy = [end for end in host.busy if end > start]
         host.busy.append(entry.end)
         count = len(host.busy)
-        host.most = max(count, host.most)
+        host.most = max(host.most, count)
         if self.rules.connections and count > self.rules.connections:
             self.tallies["underway"].add(entry, count, count, self.rules.connections)
 
@@ -309,10 +311,10 @@ class _Court:
         if entry.wait:
             host.owed.append(entry)
 
-    def _robots(self, entry: Entry) -> None:
+    def _robots(self, entry: Entry, for_robots: bool) -> None:
         """No answer and 5xx leave everything forbidden (RFC 9309); 4xx, or a redirect to another origin, answers."""
         origin = entry.scheme, entry.host
-        if not _is_robots(entry):
+        if not for_robots:
             if entry.start < self.robots.get(origin, float("inf")):
                 self.tallies["robots"].add(entry)
         elif 200 <= entry.status < 500 and not (300 <= entry.status < 400 and entry.page == "robots"):
@@ -341,8 +343,3 @@ class _Court:
 def _over(answer: Entry) -> float:
     """When the time that an answer asked to wait has passed."""
     return answer.end + answer.wait
-
-
-def _is_robots(entry: Entry) -> bool:
-    """Whether a request is for robots.txt or for where it has moved to."""
-    return entry.page == "robots" or entry.target == "/robots.txt"
