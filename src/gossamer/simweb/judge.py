@@ -33,7 +33,7 @@ SHOWN = 10  # violations of a rule
 HOSTS_SHOWN = 5
 FAILED_KEPT = 100  # of a host, before the old ones are looked for
 TICK = 1e-6  # the log's times end here
-NEVER = float("-inf")
+EVER = float("inf")
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,7 +196,7 @@ class _Crowd:
 
     def end(self) -> None:
         for place in list(self.doubtful):
-            self.settle(place, float("inf"))
+            self.settle(place, EVER)
 
 
 class _Host:
@@ -222,13 +222,14 @@ class _Court:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.slack = rules.tolerance + TICK
+        self.by_start = rules.since == "start"
         self.tallies = {rule: _Tally() for rule in RULES}
         self.hosts: dict[str, _Host] = {}
         self.robots: dict[tuple[str, str], float] = {}  # origin → when its robots.txt had been answered
         self.connected = _Crowd(rules.connections, rules.tolerance, self.tallies["connections"])
         self.addressed = _Crowd(rules.per_address, rules.tolerance, self.tallies["address"])
         self.unreadable = self.left_out = self.requests = 0
-        self.first, self.now, self.last = 0.0, NEVER, 0.0
+        self.first, self.now, self.last = 0.0, -EVER, 0.0
 
     def see(self, entry: Entry) -> None:
         """Judge a request."""
@@ -267,7 +268,7 @@ class _Court:
 
     def _gap(self, host: _Host, entry: Entry, needed: float) -> None:
         """Every request counts, of whatever kind; a crawl-delay binds all but those for robots.txt, before which it is not known."""
-        by_start = self.rules.since == "start"
+        by_start = self.by_start
         before = host.before if by_start else host.latest
         if before is not None:
             gap = entry.start - (before.start if by_start else before.end)
@@ -315,10 +316,10 @@ class _Court:
         """No answer and 5xx leave everything forbidden (RFC 9309); 4xx, or a redirect to another origin, answers."""
         origin = entry.scheme, entry.host
         if not for_robots:
-            if entry.start < self.robots.get(origin, float("inf")):
+            if entry.start < self.robots.get(origin, EVER):
                 self.tallies["robots"].add(entry)
         elif 200 <= entry.status < 500 and not (300 <= entry.status < 400 and entry.page == "robots"):
-            self.robots[origin] = min(entry.end, self.robots.get(origin, float("inf")))
+            self.robots[origin] = min(entry.end, self.robots.get(origin, EVER))
 
     def report(self) -> Report:
         """What has been found."""

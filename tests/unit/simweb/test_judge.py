@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.simweb.accesslog import Entry
 from gossamer.simweb.judge import RULES, Rules, judge
-from tests.unit.simweb.loglines import HOST, broken, close, judged, request, robots
+from tests.unit.simweb.loglines import BEGIN, HOST, broken, close, judged, request, robots
 
 
 def test_a_polite_crawler_breaks_no_rule():
