@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
         self.client = self.address = "-"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is here, or is back behind TLS."""
+        """A client is here."""
         self.transport = transport
         self.client, self.address = (
             str((transport.get_extra_info(name) or ("-",))[0]) for name in ("peername", "sockname")
@@ -155,7 +155,7 @@ class Connection(asyncio.Protocol):
         wait = next((int(value) for name, value in response.headers if name == "Retry-After"), 0)
         return Entry(
             start, start, self.number, self.client, self.address, scheme, host, method, target, response.status, len(response.body),
-            response.page, site is None or allowed(site, target), site.manner.crawl_delay if site else 0, wait, agent,
+            response.page, site is None or allowed(site, target), crawl_delay(site) if site else 0, wait, agent,
         )  # fmt: skip
 
     def _deliver(self, response: Response, entry: Entry, bare: bool, keep: bool) -> None:
@@ -217,11 +217,11 @@ class Connection(asyncio.Protocol):
     async def _shake(self) -> None:
         assert self.server.authority is not None
         with contextlib.suppress(OSError, asyncio.CancelledError):
-            await asyncio.get_running_loop().start_tls(
-                self.transport, self, self.server.authority.listening(), server_side=True
-            )
-            self.busy = False
-            self.data_received(b"")
+            context = self.server.authority.listening()
+            transport = await asyncio.get_running_loop().start_tls(self.transport, self, context, server_side=True)
+            if transport is not None:  # the client is still there
+                self.transport, self.busy = transport, False
+                self.data_received(b"")
 
     def _refuse(self, status: int) -> None:
         self.transport.write(
