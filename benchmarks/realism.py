@@ -10,9 +10,9 @@ from pathlib import Path
 
 from benchmarks.report import table
 from gossamer.simweb.config import load_web
-from gossamer.simweb.find import address
-from gossamer.simweb.ranges import RANGES
-from gossamer.simweb.respond import respond
+from gossamer.simweb.pages.find import address
+from gossamer.simweb.pages.ranges import RANGES
+from gossamer.simweb.pages.respond import respond
 from gossamer.simweb.web import Web
 
 PAGES = 1500
@@ -98,5 +98,11 @@ def main(arguments: list[str]) -> None:
             continue
         for part, place in (("25 %", 0), ("median", 1), ("75 %", 2)):
             quartiles = [statistics.quantiles(column, n=4)[place] for column in zip(*shapes, strict=True)]
-            rows.append((f"{name} ({len(shapes)})" if place == 0 else "", part, *(f"{value:.2f}" if value < 10 else f"{value:,.0f}" for value in quartiles)))
+            rows.append(
+                (
+                    f"{name} ({len(shapes)})" if place == 0 else "",
+                    part,
+                    *(f"{value:.2f}" if value < 10 else f"{value:,.0f}" for value in quartiles),
+                )
+            )
     table("Shapes of HTML pages", ("pages", "", *MEASURES), rows)

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from gossamer.simweb.accesslog import CLOSE, read
+from gossamer.simweb.serving.accesslog import CLOSE, read
 
 SMALL = ("--hosts", "10", "--pages", "300", "--calm")
 WILD = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -29,6 +29,7 @@ Pages = Annotated[
 ]
 Https = Annotated[float | None, typer.Option(min=0, max=1, help="Share of sites whose own URLs are https.")]
 Calm = Annotated[bool, typer.Option("--calm", help="No host is slow, failing, silent or limiting.")]
+Since = Literal["start", "end"]
 At = Annotated[
     str | None,
     typer.Option(
@@ -100,8 +101,8 @@ def serve(
     """
     from gossamer.cli import show
     from gossamer.errors import UsageError
-    from gossamer.simweb.serve import Serving
-    from gossamer.simweb.serve import serve as run
+    from gossamer.simweb.serving.serve import Serving
+    from gossamer.simweb.serving.serve import serve as run
     from gossamer.simweb.web import Web
 
     chosen = options(context)
@@ -161,7 +162,7 @@ def truth(
     """Write the truth as Parquet: hosts, urls, states and links, with the times in which they hold."""
     from gossamer.cli import show
     from gossamer.errors import UsageError
-    from gossamer.simweb.truth import Span, write_truth
+    from gossamer.simweb.truth.tables import Span, write_truth
 
     chosen = options(context)
     config = _config(
@@ -200,7 +201,7 @@ def describe(
 ) -> None:
     """Describe the web: its sites, or its kinds, its traits, or one URL."""
     from gossamer.cli import show
-    from gossamer.simweb import describe as words
+    from gossamer.simweb.truth import describe as words
     from gossamer.simweb.web import Web
 
     chosen = options(context)
@@ -235,7 +236,7 @@ def export(
 ) -> None:
     """Write the web as files that nginx serves, as it stands at one moment."""
     from gossamer.cli import show
-    from gossamer.simweb.export import export as run
+    from gossamer.simweb.truth.export import export as run
     from gossamer.simweb.web import Web
 
     chosen = options(context)
@@ -247,3 +248,36 @@ def export(
         typer.echo(
             f"{done['pages']:,} pages and {done['redirects']:,} redirects; serve them with `nginx -p {folder} -c nginx.conf`"
         )
+
+
+@simweb_app.command()
+def politeness(
+    context: typer.Context,
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="The access log of one run of `gossamer simweb serve`.")],
+    delay: Annotated[
+        float, typer.Option(min=0, help="Seconds between requests to a host; a longer crawl-delay counts.")
+    ] = 1.0,
+    since: Annotated[
+        Since, typer.Option("--from", help="Count the delay from the `start` or the `end` of the request before.")
+    ] = "start",
+    connections: Annotated[int, typer.Option(min=0, help="Connections to a host at a time; 0: any number.")] = 1,
+    per_address: Annotated[int, typer.Option(min=0, help="Connections to an address at a time; 0: any number.")] = 0,
+    tolerance: Annotated[float, typer.Option(min=0, help="Seconds that times may be off.")] = 0.05,
+    agent: Annotated[str, typer.Option(help="Judge only User-Agents that begin so, and requests without one.")] = "",
+) -> None:
+    """Judge a crawler by the access log: delays, connections, robots.txt, Retry-After. Exit code 1 if it was impolite."""
+    from gossamer.simweb.serving.judge import Rules
+    from gossamer.simweb.serving.politeness import judge_file, text
+
+    rules = Rules(
+        delay=delay, since=since, connections=connections, per_address=per_address, tolerance=tolerance, agent=agent
+    )
+    report = judge_file(log, rules)
+    if options(context).json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(report).decode())
+    else:
+        typer.echo(text(report), nl=False)
+    if report.violations:
+        raise typer.Exit(1)

@@ -14,11 +14,11 @@ from xxhash import xxh3_64_intdigest
 
 from gossamer.errors import SettingsError
 from gossamer.simweb.config import LANGUAGES, Kind, Manner, Trait, WebConfig, kinds_of, manner, traits_of
-from gossamer.simweb.draw import below, chance, key_of, logarithmic, numbers
-from gossamer.simweb.life import DAY, Fates
-from gossamer.simweb.names import Names
-from gossamer.simweb.site import WIRE, Item, Site
-from gossamer.simweb.text import languages
+from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, numbers
+from gossamer.simweb.sites.life import DAY, Fates
+from gossamer.simweb.sites.names import Names
+from gossamer.simweb.sites.site import WIRE, Item, Site
+from gossamer.simweb.sites.text import languages
 
 SLOTS = 64
 SITES_KEPT = 4096
@@ -38,7 +38,7 @@ class Web:
     """A web that can be asked for any of its sites."""
 
     def __init__(self, config: WebConfig) -> None:
-        from gossamer.simweb.blocks import check  # which knows pages, which know webs
+        from gossamer.simweb.pages.blocks import check  # which knows pages, which know webs
 
         self.config = config
         self.start = int(config.start.timestamp())

@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from gossamer.simweb.accesslog import CLOSE, AccessLog, Entry
-from gossamer.simweb.judge import Report, Rules, judge
+from gossamer.simweb.serving.accesslog import CLOSE, AccessLog, Entry
+from gossamer.simweb.serving.judge import Report, Rules, judge
 
 BEGIN = 1_767_225_600.0
 HOST = "a.test"

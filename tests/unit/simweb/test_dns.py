@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from gossamer.simweb.config import load_web
-from gossamer.simweb.dns import addresses_of, answer, start
+from gossamer.simweb.serving.dns import addresses_of, answer, start
 from gossamer.simweb.web import Web
 
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")

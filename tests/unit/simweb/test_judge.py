@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.simweb.accesslog import Entry
-from gossamer.simweb.judge import RULES, Rules, judge
+from gossamer.simweb.serving.accesslog import Entry
+from gossamer.simweb.serving.judge import RULES, Rules, judge
 from tests.unit.simweb.loglines import BEGIN, HOST, broken, close, judged, request, robots
 
 

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gossamer.simweb.banks import day
 from gossamer.simweb.config import load_web
-from gossamer.simweb.draw import below, chance, key_of, logarithmic, numbers, pick
-from gossamer.simweb.life import NEVER, Fates, life, restless
-from gossamer.simweb.names import Names
-from gossamer.simweb.pattern import SPAN, Pattern
-from gossamer.simweb.site import day_number, month_days
+from gossamer.simweb.sites.banks import day
+from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, numbers, pick
+from gossamer.simweb.sites.life import NEVER, Fates, life, restless
+from gossamer.simweb.sites.names import Names
+from gossamer.simweb.sites.pattern import SPAN, Pattern
+from gossamer.simweb.sites.site import day_number, month_days
 from gossamer.simweb.web import Web
-from tests.unit.simweb.webs import DAY, KINDS, small
+from tests.unit.simweb.webs import DAY, KINDS, site_at, small
 
 
 def test_chance_is_the_same_everywhere():
@@ -92,7 +92,8 @@ def test_items_are_counted_as_they_are_born(kind: str):
 
 def test_sizes_follow_zipf_and_add_up():
     web = Web(load_web(hosts=2000, pages=200_000, kinds={"blog": 1}))
-    urls = [web.site(index).size * 4 for index in range(2000)]
+    sites = [web.site(index) for index in range(2000)]
+    urls = [site.size * site.kind.urls_per_item for site in sites]
     assert urls == sorted(urls, reverse=True)
     assert urls[0] / urls[9] == pytest.approx(10, rel=0.05)
     assert urls[9] / urls[99] == pytest.approx(10, rel=0.1)
@@ -103,7 +104,7 @@ def test_a_million_hosts_are_no_trouble():
     web = Web(load_web(hosts=3_000_000, pages=30_000_000))
     for index in (0, 12_345, 2_999_999):
         site = web.site(index)
-        assert web.find(site.host) is site or web.find(site.host).index == index
+        assert site_at(web, site.host).index == index
     assert web.find("www.nonsense.test") is None
 
 

@@ -10,15 +10,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gossamer.simweb.blocks import compose
-from gossamer.simweb.find import address, look, resolve, where
-from gossamer.simweb.formats import FEED_LENGTH
-from gossamer.simweb.life import NEVER
-from gossamer.simweb.respond import respond
-from gossamer.simweb.robots import allowed
-from gossamer.simweb.site import Site
-from gossamer.simweb.survey import links_on
-from gossamer.simweb.text import languages
+from gossamer.simweb.pages.blocks import compose
+from gossamer.simweb.pages.find import address, look, resolve, where
+from gossamer.simweb.pages.formats import FEED_LENGTH
+from gossamer.simweb.pages.respond import respond
+from gossamer.simweb.pages.robots import allowed
+from gossamer.simweb.sites.life import NEVER
+from gossamer.simweb.sites.site import Site
+from gossamer.simweb.sites.text import languages
+from gossamer.simweb.truth.survey import links_on
 from tests.unit.simweb.webs import DAY, KINDS, links_of, natural, small, web_with
 
 

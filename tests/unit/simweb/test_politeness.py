@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.simweb.judge import Rules, judge
-from gossamer.simweb.politeness import in_order, judge_file, main, text
+from gossamer.simweb.serving.judge import Rules, judge
+from gossamer.simweb.serving.politeness import in_order, judge_file, main, text
 from tests.unit.simweb.loglines import BEGIN, broken, close, request, robots, written
 
 

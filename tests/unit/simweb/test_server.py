@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.simweb.accesslog import CLOSE, AccessLog, Entry, read
-from gossamer.simweb.server import LARGEST_HEAD, Server, Time
+from gossamer.simweb.serving.accesslog import CLOSE, AccessLog, Entry, read
+from gossamer.simweb.serving.server import LARGEST_HEAD, Server, Time
 from gossamer.simweb.web import Web
-from tests.unit.simweb.webs import small, web_with
+from tests.unit.simweb.webs import site_at, small, web_with
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def test_one_connection_serves_many_requests_in_order():
     heads = got.split(b"HTTP/1.1 ")[1:]
     assert [head[:6] for head in heads] == [b"200 OK"] * 3
     for host, head in zip(hosts, heads, strict=True):
-        name = web.find(host).name.encode()
+        name = site_at(web, host).name.encode()
         assert b"| " + name + b"</title>" in head
 
 

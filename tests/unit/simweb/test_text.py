@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.simweb.draw import key_of
-from gossamer.simweb.text import (
+from gossamer.simweb.sites.draw import key_of
+from gossamer.simweb.sites.text import (
     TOPICS,
     Language,
     Topic,

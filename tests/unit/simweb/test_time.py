@@ -6,9 +6,9 @@ from email.utils import formatdate, parsedate_to_datetime
 
 import pytest
 
-from gossamer.simweb.find import address, resolve
-from gossamer.simweb.respond import respond
-from gossamer.simweb.server import Time
+from gossamer.simweb.pages.find import address, resolve
+from gossamer.simweb.pages.respond import respond
+from gossamer.simweb.serving.server import Time
 from tests.unit.simweb.webs import DAY, KINDS, natural, small, web_with
 
 
@@ -106,7 +106,7 @@ def test_listings_show_what_is_new_at_their_next_look():
 
 def test_the_clock_stands_or_runs(monkeypatch: pytest.MonkeyPatch):
     now = [100.0]
-    monkeypatch.setattr("gossamer.simweb.server.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("gossamer.simweb.serving.server.time.monotonic", lambda: now[0])
     still, fast = Time(1_000), Time(1_000, 3600)
     now[0] += 2.5
     assert (still.now(), fast.now()) == (1_000, 1_000 + 9_000)

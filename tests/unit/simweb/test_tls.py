@@ -15,10 +15,10 @@ from typing import NamedTuple
 import pytest
 
 from gossamer.errors import CorruptError, StorageError, UsageError
-from gossamer.simweb.accesslog import CLOSE, AccessLog, read
 from gossamer.simweb.config import load_web
-from gossamer.simweb.server import Server, Time
-from gossamer.simweb.tls import Authority, State, states
+from gossamer.simweb.serving.accesslog import CLOSE, AccessLog, read
+from gossamer.simweb.serving.server import Server, Time
+from gossamer.simweb.serving.tls import Authority, State, states
 from gossamer.simweb.web import Web
 
 pytest.importorskip("cryptography")
@@ -272,7 +272,7 @@ def test_a_folder_that_cannot_be(tmp_path):
 
 
 def test_contexts_are_kept_but_not_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("gossamer.simweb.tls.CONTEXTS_KEPT", 2)
+    monkeypatch.setattr("gossamer.simweb.serving.tls.CONTEXTS_KEPT", 2)
     authority = Authority(tmp_path)
     first = authority.context("a.test")
     assert authority.context("a.test") is first
@@ -282,8 +282,8 @@ def test_contexts_are_kept_but_not_for_ever(tmp_path, monkeypatch):
 
 
 def test_without_cryptography_the_cure_is_named(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "gossamer.simweb.certificates", raising=False)
-    monkeypatch.delattr("gossamer.simweb.certificates", raising=False)
+    monkeypatch.delitem(sys.modules, "gossamer.simweb.serving.certificates", raising=False)
+    monkeypatch.delattr("gossamer.simweb.serving.certificates", raising=False)
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(UsageError, match=r"pip install 'gossamer\[simweb\]'"):
         Authority(tmp_path)

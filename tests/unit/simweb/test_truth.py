@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,14 +13,14 @@ import pytest
 
 from gossamer.errors import UsageError
 from gossamer.simweb.config import WebConfig, load_web
-from gossamer.simweb.draw import numbers
-from gossamer.simweb.find import look
-from gossamer.simweb.respond import respond
-from gossamer.simweb.robots import allowed
-from gossamer.simweb.survey import links_on
-from gossamer.simweb.truth import Span, write_truth
+from gossamer.simweb.pages.find import look
+from gossamer.simweb.pages.respond import respond
+from gossamer.simweb.pages.robots import allowed
+from gossamer.simweb.sites.draw import numbers
+from gossamer.simweb.truth.survey import links_on
+from gossamer.simweb.truth.tables import Span, write_truth
 from gossamer.simweb.web import Web
-from tests.unit.simweb.webs import CALM, DAY
+from tests.unit.simweb.webs import CALM, DAY, links_of, site_at
 
 WILD = CALM | {"sessions": 0.2, "mirror": 0.4, "soft404": 0.3, "says-gone": 0.3, "base-links": 0.3, "keeps": 0.4}
 
@@ -28,8 +29,9 @@ def rows(folder: Path, table: str) -> list[dict]:
     return [row for part in sorted((folder / table).glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
 
 
-def seconds(moment) -> int | None:
-    return None if moment is None else int(moment.timestamp())
+def seconds(moment: datetime | None) -> int:
+    """As Unix time; no end is the end of time."""
+    return 1 << 62 if moment is None else int(moment.timestamp())
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +69,7 @@ def test_states_hold_between_their_times(config: WebConfig, month: Path):
         assert all(one["valid_to"] == other["valid_from"] for one, other in pairwise(found))
         for number in numbers(place, 4):
             moment = start + number % (60 * DAY)
-            row = next(
-                r
-                for r in found
-                if seconds(r["valid_from"]) <= moment and (r["valid_to"] is None or moment < seconds(r["valid_to"]))
-            )
+            row = next(r for r in found if seconds(r["valid_from"]) <= moment < seconds(r["valid_to"]))
             now = look(web, *split(url), moment)
             assert (row["status"], row["target"], row["soft"]) == (now.status, now.target, now.soft), (url, moment)
             if now.status == 200:
@@ -93,9 +91,9 @@ def test_links_hold_between_their_times(config: WebConfig, month: Path):
         told = {
             (row["dst"], row["anchor"], row["kind"], row["nofollow"])
             for row in links[src]
-            if seconds(row["valid_from"]) <= moment and (row["valid_to"] is None or moment < seconds(row["valid_to"]))
+            if seconds(row["valid_from"]) <= moment < seconds(row["valid_to"])
         }
-        assert told == set(links_on(web.find(host), f"{scheme}://{host}", now))
+        assert told == set(links_on(site_at(web, host), f"{scheme}://{host}", now))
 
 
 def test_every_link_leads_to_a_known_url(month: Path):
@@ -159,11 +157,9 @@ def test_duplicates_say_the_same_and_others_do_not(config: WebConfig, month: Pat
 
 
 def _words(web: Web, url: str, moment: int) -> str:
-    from tests.unit.simweb.webs import links_of
-
     scheme, host, target = split(url)
     answer = respond(web, scheme, host, target, moment)
-    return "".join(links_of(url, answer.body.decode(web.find(host).charset)).text)
+    return "".join(links_of(url, answer.body.decode(site_at(web, host).charset)).text)
 
 
 def test_facts_about_urls(config: WebConfig, month: Path):
@@ -171,7 +167,7 @@ def test_facts_about_urls(config: WebConfig, month: Path):
     urls = rows(month, "urls")
     for row in urls[::11]:
         _, host, target = split(row["url"])
-        site = web.find(host)
+        site = site_at(web, host)
         assert row["allowed"] == allowed(site, target)
         assert (row["kind"], row["language"], row["site"]) == (site.kind.name, site.code, site.index)
     assert {row["kind"] for row in urls if row["trap"]} >= {"shop"}

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urljoin
 
 from gossamer.simweb.config import PageKind, load_web
-from gossamer.simweb.find import address
-from gossamer.simweb.ranges import RANGES, Args
-from gossamer.simweb.site import Site
+from gossamer.simweb.pages.find import address
+from gossamer.simweb.pages.ranges import RANGES, Args
+from gossamer.simweb.sites.site import Site
 from gossamer.simweb.web import Web
 
 KINDS = ("blog", "docs", "events", "forum", "gazette", "library", "news", "portal", "shop", "wiki")
@@ -45,6 +45,13 @@ def web_with(
             **more,
         )
     )
+
+
+def site_at(web: Web, host: str) -> Site:
+    """The site that answers under a name."""
+    site = web.find(host)
+    assert site is not None
+    return site
 
 
 def natural(site: Site, moment: int) -> Iterator[tuple[PageKind, Args, str]]:

@@ -1,0 +1,115 @@
+"""Blocks that lead further: archives by date, traps, other sites."""
+
+from __future__ import annotations
+
+from gossamer.simweb.config import Span
+from gossamer.simweb.pages.dates import Calendar, Dates
+from gossamer.simweb.pages.find import address
+from gossamer.simweb.pages.ranges import RANGES
+from gossamer.simweb.pages.view import Block, Link, View, item_link
+from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, numbers
+from gossamer.simweb.sites.site import Site
+
+
+def archive(here: View, span: Span | None) -> Block:
+    """The dates below this one, or all years; the months of each year where there are no pages of years."""
+    finer = {"year": "month", "month": "day"}.get(here.page.over)
+    pages = {page.over: page for page in here.site.kind.pages if page.over in ("year", "month", "day")}
+    start = finer or next((over for over in ("year", "month", "day") if over in pages), "")
+    if start not in pages:
+        return Block("archive", here.ui("archive"))
+    page, reach = pages[start], RANGES[here.page.over]
+    if finer and isinstance(reach, Dates):
+        dates = reach.inside(here.site, here.found.args, here.moment)
+    else:
+        dates = list(RANGES[start].every(here.site, page, here.moment))[-400:]
+    if "{section}" in page.path[0]:
+        dates = [(*date[:3], n) for date in dates for n in range(len(here.site.sections))] if finer else dates
+    return Block(
+        "archive",
+        here.ui("archive"),
+        [(address(here.site, page, date, here.moment), RANGES[start].title(here.site, date)) for date in dates],
+    )
+
+
+def months(here: View, span: Span | None) -> Block:
+    """A calendar's way on: the months before and after, and the next year."""
+    reach = RANGES[here.page.over]
+    assert isinstance(reach, Calendar)
+    year, month = here.found.args
+    around = [(year + (month + step - 1) // 12, (month + step - 1) % 12 + 1) for step in (-1, 1, 12)]
+    return Block(
+        "pager",
+        here.ui("month"),
+        [
+            (address(here.site, here.page, args, here.moment), reach.title(here.site, args))
+            for args in around
+            if args[0] > 0 and reach.there(here.site, here.page, args, here.moment)
+        ],
+    )
+
+
+def deeper(here: View, span: Span | None) -> Block:
+    """A maze's way on: two sections below this very path."""
+    args = here.found.args
+    if len(args) >= here.page.depth:
+        return Block("aside")
+    links = [(address(here.site, here.page, (*args, slug), here.moment), text) for text, slug in here.site.sections[:2]]
+    return Block("aside", here.ui("more"), links)
+
+
+def facets(here: View, span: Span | None) -> Block | None:
+    """Every choice that changes what is shown, added to those made already in the order of clicks."""
+    pages = [page for page in here.site.kind.pages if page.over == "facets"]
+    if not pages or here.page.over not in ("facets", "section"):
+        return None
+    page, args = pages[0], here.found.args
+    made = dict(args[1:]) if here.page.over == "facets" else {}
+    links = []
+    for name, values in page.facets.items():
+        for value in values:
+            if made.get(name) != value:
+                chosen = {key: kept for key, kept in made.items() if key != name} | {name: value}
+                links.append((address(here.site, page, (args[0], *chosen.items()), here.moment), f"{name}: {value}"))
+    return Block("facets", here.ui("filter"), links, nofollow=page.nofollow)
+
+
+def outward(here: View, span: Span | None) -> Block:
+    """Links to other sites, with anchors that say what is there."""
+    return Block("external", here.ui("links"), _outward(here, span, "out"))
+
+
+def go(here: View, span: Span | None) -> Block | None:
+    """Links to other sites through the site's own redirector."""
+    pages = [page for page in here.site.kind.pages if page.over == "go"]
+    if not pages:
+        return None
+    links = [(address(here.site, pages[0], (url,), here.moment), text) for url, text in _outward(here, span, "go")]
+    return Block("external", here.ui("links"), links, nofollow=pages[0].nofollow)
+
+
+def _outward(here: View, span: Span | None, salt: str) -> list[Link]:
+    low, high = span or here.site.kind.external
+    key = key_of(here.site.key, salt, here.found.own)
+    drawn = numbers(key, 1 + 4 * high)
+    links = []
+    for place in range(low + below(drawn[0], high - low + 1)):
+        one, two, three, four = drawn[1 + 4 * place : 5 + 4 * place]
+        link = _to(here.site.web.neighbour(here.site, one, two), three, four, here.moment)
+        if link is not None:
+            links.append(link)
+    return links
+
+
+def _to(other: Site, number: int, name: int, moment: int) -> Link | None:
+    """A link to another site: its front page or one of its items, the newest more often."""
+    if moment < other.launch:
+        return None
+    origin = other.origin
+    if other.other_host and other.manner.other == "mirror" and chance(name, 200_000):
+        origin = origin.replace(other.host, other.other_host, 1)
+    count = other.count(moment)
+    if number & 1 and count:
+        link = item_link(other, count - 1 - logarithmic(number, count), moment)
+        return link and (origin + link[0], link[1])
+    return f"{origin}/", f"{other.name}: {other.sections[0][0]}"

@@ -1,0 +1,1 @@
+"""What is so: all URLs, states and links without a crawl; descriptions and static files."""
