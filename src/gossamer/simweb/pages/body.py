@@ -9,6 +9,8 @@ from gossamer.simweb.sites.text import Topic, sentences
 # How many sentences paragraphs have one after the other; a text takes one of these rhythms.
 SIZES = [[2 + number % 5 for number in numbers(rhythm, 200)] for rhythm in range(64)]
 
+EDITS_KEPT = 6  # older edits have been undone by later ones
+
 
 def paragraphs(site: Site, item: Item, version: int, span: tuple[int, int]) -> list[str]:
     """The main text of an item's page."""
@@ -16,7 +18,7 @@ def paragraphs(site: Site, item: Item, version: int, span: tuple[int, int]) -> l
     found = _told(about, item.story, span)
     if item.story & WIRE:
         _edit(about, found, item.key, max(1, len(found) // 12))
-    for turn in range(1, min(version, 40) + 1):
+    for turn in range(max(1, version - EDITS_KEPT + 1), version + 1):
         _edit(about, found, item.key + turn & MASK, max(1, len(found) // 10))
     return _grouped(site, found, item.story)
 

@@ -45,15 +45,31 @@ class Dates(Range):
         return sorted({seen for seen in map(site.seen, born) if after < seen < until})
 
     def every(self, site: Site, page: PageKind, moment: int) -> Iterator[Args]:
-        dates = {
-            tuple(map(int, day(site.born(number) // DAY)[: self.length]))
-            for number in range(site.count(site.rebuilt(moment)))
-        }
-        for date in sorted(dates):
+        for date in self.dates(site, moment):
             if "{section}" in page.path[0]:
                 yield from ((*date, section) for section in range(len(site.sections)))
             else:
                 yield date
+
+    def dates(self, site: Site, moment: int) -> list[Args]:
+        """The dates in which something was born, found by looking at dates or at items, whichever are fewer."""
+        count = site.count(site.rebuilt(moment))
+        if not count:
+            return []
+        first, last = (site.born(number) // DAY for number in (0, count - 1))
+        if count < (last - first) // (1, 28, 300)[3 - self.length]:
+            return sorted({self.date_of(site, number) for number in range(count)})
+        found, before, today = [], 0, first
+        while before < count:
+            date = tuple(map(int, day(today)[: self.length]))
+            days = _days(date)
+            assert days is not None
+            today = days[1]
+            after = site.count(min(today * DAY - 1, moment))
+            if after > before:
+                found.append(date)
+            before = after
+        return found
 
     def items(self, site: Site, page: PageKind, args: Args, moment: int) -> Sequence[int]:
         span = self._span(site, args, site.rebuilt(moment))[::-1]
@@ -66,8 +82,13 @@ class Dates(Range):
 
     def inside(self, site: Site, args: Args, moment: int) -> list[Args]:
         """The dates one step finer in which something was born."""
-        span = self._span(site, args, site.rebuilt(moment))
-        return sorted({tuple(map(int, day(site.born(number) // DAY)[: self.length + 1])) for number in span})
+        date, finer = args[: self.length], Dates(self.length + 1)
+        every = [(*date, n) for n in range(1, (12, 31)[self.length - 1] + 1)]
+        return [one for one in every if finer._span(site, one, site.rebuilt(moment))]
+
+    def date_of(self, site: Site, number: int) -> Args:
+        """The date in which an item was born; before all dates if there is none."""
+        return tuple(map(int, day(site.born(number) // DAY)[: self.length])) if number >= 0 else ()
 
     def _span(self, site: Site, args: Args, moment: int) -> range:
         days = _days(args[: self.length])

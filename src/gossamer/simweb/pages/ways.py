@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-from gossamer.simweb.config import Span
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from gossamer.simweb.config import PageKind, Span
 from gossamer.simweb.pages.dates import Calendar, Dates
 from gossamer.simweb.pages.find import address
-from gossamer.simweb.pages.ranges import RANGES
+from gossamer.simweb.pages.ranges import RANGES, Args
 from gossamer.simweb.pages.view import Block, Link, View, item_link
 from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, numbers
 from gossamer.simweb.sites.site import Site
 
 
 def archive(here: View, span: Span | None) -> Block:
-    """The dates below this one, or all years; the months of each year where there are no pages of years."""
-    finer = {"year": "month", "month": "day"}.get(here.page.over)
+    """The dates below this one; elsewhere all years, or months where there are no pages of years."""
     pages = {page.over: page for page in here.site.kind.pages if page.over in ("year", "month", "day")}
+    finer = {"year": "month", "month": "day"}.get(here.page.over)
     start = finer or next((over for over in ("year", "month", "day") if over in pages), "")
     if start not in pages:
         return Block("archive", here.ui("archive"))
     page, reach = pages[start], RANGES[here.page.over]
-    if finer and isinstance(reach, Dates):
-        dates = reach.inside(here.site, here.found.args, here.moment)
-    else:
-        dates = list(RANGES[start].every(here.site, page, here.moment))[-400:]
+    if not (finer and isinstance(reach, Dates)):
+        return Block("archive", here.ui("archive"), _all_dates(here, page))
+    dates = reach.inside(here.site, here.found.args, here.moment)
     if "{section}" in page.path[0]:
-        dates = [(*date[:3], n) for date in dates for n in range(len(here.site.sections))] if finer else dates
-    return Block(
-        "archive",
-        here.ui("archive"),
-        [(address(here.site, page, date, here.moment), RANGES[start].title(here.site, date)) for date in dates],
-    )
+        dates = [(*date, section) for date in dates for section in range(len(here.site.sections))]
+    return Block("archive", here.ui("archive"), [_dated(here, page, date) for date in dates])
+
+
+def _all_dates(here: View, page: PageKind) -> list[Link]:
+    """Links to all dates until the page's moment: a part of those until the latest moment that was asked for."""
+    site, reach = here.site, RANGES[page.over]
+    assert isinstance(reach, Dates)
+    kept = site.keep(("dates", page.name, site.era(here.moment)), lambda: _Archive([], [], 0))
+    if here.moment > kept.until:
+        kept.dates = reach.dates(site, here.moment)
+        kept.links = [_dated(here, page, date) for date in kept.dates]
+        kept.until = here.moment
+    last = reach.date_of(site, site.count(site.rebuilt(here.moment)) - 1)
+    return kept.links[: bisect_right(kept.dates, last)]
+
+
+@dataclass
+class _Archive:
+    dates: list[Args]
+    links: list[Link]
+    until: int
+
+
+def _dated(here: View, page: PageKind, date: Args) -> Link:
+    return address(here.site, page, date, here.moment), RANGES[page.over].title(here.site, date)
 
 
 def months(here: View, span: Span | None) -> Block:

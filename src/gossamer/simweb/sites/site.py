@@ -74,7 +74,7 @@ class Site:
         self.charset = (
             self.language.charsets[drawn[12] % len(self.language.charsets)] if self.old_fashioned else "utf-8"
         )
-        self.fates = web.shares[self.kind.name].fates
+        self.fates, self.wire = web.shares[self.kind.name].fates, web.shares[self.kind.name].wire
         self._item_key = self.key ^ 0x6974656D
         self._kept: dict[Any, Any] = {}
         self._life: tuple[int, Life | None] = (-1, None)
@@ -178,7 +178,7 @@ class Site:
         born = self.launch + number * self.period + (key >> 40) * self.period // (1 << 24)
         section = self.by_section.of(number)[0]
         about, worded_by, story = self.topics[section], key, key & ~WIRE
-        if (key >> 21 & 0x3FF) * 1_000_000 >> 10 < self.web.shares[self.kind.name].wire:
+        if self.wire and (key >> 21 & 0x3FF) * 1_000_000 >> 10 < self.wire:
             story = self.web.story(self.code, born, key)
             about, worded_by = story % TOPICS, story
         head, head_slug = headlines(self.code, about)[worded_by % HEADLINES]
