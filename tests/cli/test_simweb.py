@@ -7,11 +7,14 @@ import os
 import re
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +257,54 @@ def test_an_export_is_served_by_nginx_byte_for_byte(gossamer, tmp_path: Path):
                     assert answer.headers["Content-Type"] == kind
     finally:
         subprocess.run([*nginx, "-s", "stop"], check=True, timeout=20)
+
+
+def test_https_names_and_addresses_work_together(tmp_path: Path):
+    options = ("--https", "1", "--tls-port", "0", "--dns-port", "0", "--addresses", "3", "--ca", str(tmp_path / "ca"))
+    with served(*SMALL, *options) as said:
+        proxy = f"http://127.0.0.1:{said['port']}"
+        trust = ssl.create_default_context(cafile=str(tmp_path / "ca" / "ca.pem"))
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({"https": proxy}), urllib.request.HTTPSHandler(context=trust)
+        )
+        host = said["first"][0].removeprefix("https://")
+        with opener.open(f"https://{host}/", timeout=10) as answer:
+            assert f"https://{host}".encode() in answer.read() or answer.status == 200
+        address = resolve_name(said["dns_port"], host)
+        assert address in said["addresses"]
+        with (
+            socket.create_connection((address, said["tls_port"]), timeout=10) as plain,
+            trust.wrap_socket(plain, server_hostname=host) as client,
+        ):
+            client.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            assert client.recv(12) == b"HTTP/1.1 200"
+
+
+def resolve_name(port: int, host: str) -> str:
+    """The first address a DNS server has for a host."""
+    question = b"".join(bytes((len(label),)) + label.encode() for label in host.split(".")) + b"\0\0\1\0\1"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(5)
+        client.sendto(b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + question, ("127.0.0.1", port))
+        answer = client.recv(512)
+    return socket.inet_ntoa(answer[-4:])
+
+
+def test_politeness_is_judged_by_the_log(gossamer, tmp_path: Path):
+    with served(*SMALL, log=tmp_path / "access.log") as said:
+        for _ in range(3):
+            with suppress(urllib.error.HTTPError):  # which is an answer too
+                fetch(said["port"], f"{said['first'][0]}/robots.txt")
+    log = str(tmp_path / "access.log")
+    rude = gossamer("simweb", "politeness", log, code=1)
+    assert re.search(r"gap +2 ", rude.out)
+    assert gossamer("--json", "simweb", "politeness", log, code=1).rows[0]["requests"] == 3
+    assert "no violations" in gossamer("simweb", "politeness", log, "--delay", "0").out
+    assert "cannot read" in gossamer("simweb", "politeness", str(tmp_path / "none.log"), code=2).err
+
+
+def test_a_busy_port_is_told(gossamer):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        told = gossamer("simweb", "serve", *SMALL, "--port", taken.getsockname()[1], code=2).err
+    assert "cannot listen" in told
+    assert "--port" in told
