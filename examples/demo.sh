@@ -61,6 +61,30 @@ PY
 printf '\033[36m$ python count.py\033[0m\n'
 python count.py
 
+say "A simulated web: 300 sites of all kinds, computed from a seed; what one of its pages is"
+run simweb describe --hosts 300 --pages 5000
+run simweb describe http://www.hojafa.test/ --hosts 300 --pages 5000 --at 2026-03-01
+
+say "The truth about it as Parquet, without a crawl; its seeds go into a crawl like any others"
+run --quiet simweb truth ../truth --hosts 300 --pages 5000
+run inject ../truth/seeds.txt
+
+say "Serve it, let another program look at it, and judge how polite that was"
+gossamer --json simweb serve --hosts 300 --pages 5000 --calm --port 0 --log ../access.log > ../serving.json &
+server=$!
+until [ -s ../serving.json ]; do sleep 0.1; done
+port=$(python -c 'import json; print(json.load(open("../serving.json"))["port"])')
+python - "$port" <<'PY'
+import sys, urllib.request
+
+proxy = urllib.request.ProxyHandler({"http": f"http://127.0.0.1:{sys.argv[1]}"})
+for number in range(3):
+    with urllib.request.build_opener(proxy).open("http://www.hojafa.test/") as answer:
+        print(answer.status, len(answer.read()), "bytes")
+PY
+kill -INT $server; wait $server
+run simweb politeness ../access.log || echo "(it was not polite)"
+
 say "The map of what runs"
 run graph
 

@@ -40,7 +40,6 @@ class PageKind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True
     disallow: bool = False  # robots.txt keeps crawlers out
     noindex: bool = False
     nofollow: bool = False  # links to it say so
-    first: int = 1  # of listings in parts: the number of their first page that carries one
     parts: Span = (1, 1)  # over items: how many pages each has
     facets: dict[str, tuple[str, ...]] = {}
     depth: int = 0  # of traps: how far they go
