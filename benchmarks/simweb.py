@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -107,6 +110,53 @@ def run(name: str, requests: list[bytes], *command: str) -> tuple[list[str], flo
     return row, size / answers
 
 
+def static(count: int) -> list[list[str]]:
+    """The static export behind nginx: what a server does that reads its pages from files."""
+    if shutil.which("nginx") is None:
+        print("nginx is not installed: its row is missing")
+        return []
+    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        free.close()
+        command = ["simweb", "export", f"{folder}/web", "--hosts", "300", "--pages", "5000", "--port", str(port)]
+        subprocess.run([sys.executable, "-m", "gossamer", "-q", *command], check=True)
+        urls = Path(folder, "web", "urls.txt").read_text().split()
+        chosen = random.Random(3).choices(urls, k=count)
+        parts = [url.removeprefix("http://").partition("/") for url in chosen]
+        requests = [
+            f"GET /{path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: bench\r\n\r\n".encode() for host, _, path in parts
+        ]
+        nginx = [
+            "nginx",
+            "-p",
+            f"{folder}/web",
+            "-c",
+            "nginx.conf",
+            "-e",
+            f"{folder}/web/logs/error.log",
+            "-g",
+            "daemon off;",
+        ]
+        with subprocess.Popen(nginx) as process:
+            time.sleep(1)
+            worker = psutil.Process(process.pid).children()[0]
+            ask(port, requests[: count // 4])
+            cpu, start = sum(worker.cpu_times()[:2]), time.perf_counter()
+            answers, size = ask(port, requests)
+            wall, used = time.perf_counter() - start, sum(worker.cpu_times()[:2]) - cpu
+            process.terminate()
+        return [
+            [
+                "nginx, static export",
+                f"{answers / wall:,.0f}",
+                f"{answers / used:,.0f}",
+                f"{size / answers / 1000:.1f}",
+                "",
+                "",
+            ]
+        ]
+
+
 def main(arguments: list[str]) -> None:
     count = int(arguments[0]) if arguments else 60_000
     rows = []
@@ -125,6 +175,7 @@ def main(arguments: list[str]) -> None:
             *OPTIONS,
         )
         rows.append(row)
+    rows += static(count)
     bare = [b"GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: bench\r\n\r\n"] * count
     rows.append(run("asyncio, one page from memory", bare, "-c", BARE.format(size=int(size)))[0])
     head = ("server", "pages/s", "pages per CPU second", "KB", "start, s", "memory, MB")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from gossamer.errors import UsageError
-from gossamer.simweb.config import WebConfig, kinds_of, traits_of
+from gossamer.simweb.config import Manner, WebConfig, kinds_of, traits_of
 from gossamer.simweb.pages.find import address, look
 from gossamer.simweb.pages.formats import stamp
 from gossamer.simweb.pages.ranges import RANGES
@@ -122,7 +122,7 @@ def url(web: Web, text: str, moment: int) -> list[Row]:
         "status": f"{found.status}{' (means 404)' if found.soft else ''}",
         "target": found.target,
         "site": f"{site.kind.name} in {site.language.name}, rank {site.index + 1}, {site.count(moment)} items",
-        "manner": ", ".join(f"{name}={value}" for name, value in msgspec.to_builtins(site.manner).items()),
+        "manner": _peculiar(site.manner),
         "robots": "allowed" if allowed(site, "/" + path) else "disallowed",
         "relaunch": "never" if site.relaunch == NEVER else stamp(site.relaunch),
     }
@@ -142,3 +142,10 @@ def url(web: Web, text: str, moment: int) -> list[Row]:
             facts["moved"] = "never" if life.moved == NEVER else stamp(life.moved)
             facts["deleted"] = "never" if life.deleted == NEVER else stamp(life.deleted)
     return [{"fact": name, "value": value} for name, value in facts.items()]
+
+
+def _peculiar(manner: Manner) -> str:
+    """How a host differs from a plain one."""
+    plain = msgspec.to_builtins(Manner())
+    found = {name: value for name, value in msgspec.to_builtins(manner).items() if value != plain[name]}
+    return ", ".join(f"{name}={value}" for name, value in found.items()) or "plain"
