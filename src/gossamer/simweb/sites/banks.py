@@ -6,11 +6,12 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from gossamer.simweb.sites.draw import key_of
-from gossamer.simweb.sites.text import language, rare, slug, title, topic
+from gossamer.simweb.sites.text import language, person, rare, slug, title, topic
 
 TOPICS = 16  # that sites write about; every topic held in memory is some 300 KB
 HEADLINES = 512
 RARES = 2048
+PEOPLE = 512
 
 Worded = tuple[str, str]  # a text and its path segment
 
@@ -32,6 +33,19 @@ def rares(code: str) -> tuple[Worded, ...]:
     """Rare words, one of which makes a headline its own."""
     speech = language(code)
     return tuple(worded(code, rare(speech, key_of(0, "rare", code, n))) for n in range(RARES))
+
+
+@lru_cache(maxsize=TOPICS * 22)
+def tags(code: str, number: int) -> tuple[Worded, ...]:
+    """The words of a topic, as tags bear them."""
+    return tuple(worded(code, word) for word in topic(code, number).words)
+
+
+@lru_cache(maxsize=22)
+def people(code: str) -> tuple[Worded, ...]:
+    """People of a language, all with different path segments."""
+    names = (worded(code, person(language(code), key_of(0, "person", code, n))) for n in range(PEOPLE))
+    return tuple({slug: (name, slug) for name, slug in names}.values())
 
 
 @lru_cache(maxsize=TOPICS * 22)

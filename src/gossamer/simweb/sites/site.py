@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from xxhash import xxh3_64_intdigest
 
-from gossamer.simweb.sites.banks import HEADLINES, RARES, TOPICS, Worded, day, headlines, label, rares, worded
+from gossamer.simweb.sites.banks import HEADLINES, RARES, TOPICS, Worded, day, headlines, label, people, rares, tags
 from gossamer.simweb.sites.draw import below, chance, key_of, numbers
 from gossamer.simweb.sites.life import DAY, NEVER, Life, life, restless
 from gossamer.simweb.sites.pattern import Pattern, pattern
-from gossamer.simweb.sites.text import Topic, language, person, topic
+from gossamer.simweb.sites.text import Topic, language, topic
 
 if TYPE_CHECKING:
     from gossamer.simweb.config import Kind, Manner
@@ -103,16 +103,19 @@ class Site:
     @cached_property
     def tags(self) -> tuple[Worded, ...]:
         """Its tags: names and path segments, all different."""
-        words = [word for number in self.topics for word in topic(self.code, number).words]
-        found = {slug: (text, slug) for text, slug in (worded(self.code, word) for word in words)}
+        found: dict[str, Worded] = {}
+        for number in self.topics:
+            found |= {slug: (text, slug) for text, slug in tags(self.code, number)}
+            if len(found) >= self.tag_count:
+                break
         return tuple(found.values())[: self.tag_count]
 
     @cached_property
     def authors(self) -> tuple[Worded, ...]:
         """Its authors: names and path segments, all different."""
-        people = [person(self.language, self.key + place & MASK) for place in range(self.author_count)]
-        found = {slug: (text, slug) for text, slug in (worded(self.code, name) for name in people)}
-        return tuple(found.values())
+        known = people(self.code)
+        start = self.key % len(known)
+        return (known + known)[start : start + self.author_count]
 
     @cached_property
     def by_section(self) -> Pattern:
