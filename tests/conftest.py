@@ -18,6 +18,12 @@ from gossamer.storage.local import LocalFiles
 
 ROOT = Path(__file__).parents[1]
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # small jobs in young JVMs: compile little
+SMALL_JOBS = {  # none changes a result
+    "spark.sql.codegen.wholeStage": "false",  # to compile a query takes longer than to run it over a few rows
+    "spark.sql.ui.explainMode": "simple",  # plans as text, of every query and each of its stages, for a UI that is off
+    "spark.sql.maxPlanStringLength": "0",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # a stack trace for every column that is named
+}
 ENGINES = [
     pytest.param("embedded", id="duckdb"),
     pytest.param("local[2]", id="spark-local", marks=pytest.mark.spark),
@@ -73,6 +79,7 @@ def _spark(master: str, folder: str) -> Iterator[Engine]:
         "spark.sql.shuffle.partitions": "4",
         "spark.local.dir": folder,
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        **SMALL_JOBS,
     }
     engine = SparkEngine(master, LocalFiles(folder), conf)
     application = engine._spark.sparkContext.applicationId
