@@ -40,7 +40,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     if "engine" in metafunc.fixturenames:
         contract = metafunc.definition.path.is_relative_to(ROOT / "tests/engine")
-        on_cluster = contract or metafunc.definition.get_closest_marker("cluster")
+        marker = metafunc.definition.get_closest_marker("cluster")
+        on_cluster = marker.kwargs.get("wanted", True) if marker else contract
         metafunc.parametrize("engine", [*ENGINES, CLUSTER] if on_cluster else ENGINES, indirect=True, scope="session")
 
 
