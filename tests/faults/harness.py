@@ -156,16 +156,21 @@ def every_request_point(
 ) -> Points:
     """The same for any file system, request by request; `new_files` gives an empty place each time."""
     trial = Trial(name, operation, state, settled)
-    trial.learn(_made(new_files, make_crawl))
-    TRIED[name] = {kind: sum(_failed_requests(trial, new_files, make_crawl, kind)) for kind in kinds}
+    calm = new_files()
+    make_crawl(calm)
+    template = {path: calm.read(path) for path, _ in calm.list("")}
+    trial.learn(calm)
+    TRIED[name] = {kind: sum(_failed_requests(trial, new_files, template, kind)) for kind in kinds}
     return TRIED[name]
 
 
 def _failed_requests(
-    trial: Trial, new_files: Callable[[], Files], make_crawl: Callable[[Files], object], kind: str
+    trial: Trial, new_files: Callable[[], Files], template: dict[str, bytes], kind: str
 ) -> Iterator[bool]:
     for number in count(1):
-        healthy = _made(new_files, make_crawl)
+        healthy = new_files()
+        for path, data in template.items():
+            healthy.replace(path, data)
         faulty = FaultyFiles(healthy, kind, number)
         finished = trial.run(faulty, kind)
         where = f"{trial.name}, {kind} at request {number}: {' → '.join(faulty.trace[max(0, number - 3) : number])}"
@@ -191,9 +196,3 @@ def _copy(template: Path, target: Path) -> LocalFiles:
     if template.exists():
         shutil.copytree(template, target)
     return LocalFiles(str(target), CalmDisk())
-
-
-def _made(new_files: Callable[[], Files], make_crawl: Callable[[Files], object]) -> Files:
-    files = new_files()
-    make_crawl(files)
-    return files
