@@ -18,16 +18,36 @@ from gossamer.storage.local import LocalFiles
 
 ROOT = Path(__file__).parents[1]
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # small jobs in young JVMs: compile little
+SMALL_JOBS = {  # none changes a result
+    "spark.sql.codegen.wholeStage": "false",  # to compile a query takes longer than to run it over a few rows
+    "spark.sql.ui.explainMode": "simple",  # plans as text, of every query and each of its stages, for a UI that is off
+    "spark.sql.maxPlanStringLength": "0",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # a stack trace for every column that is named
+}
 ENGINES = [
     pytest.param("embedded", id="duckdb"),
     pytest.param("local[2]", id="spark-local", marks=pytest.mark.spark),
-    pytest.param("local-cluster[2,1,1024]", id="spark-cluster", marks=pytest.mark.spark),
 ]
+CLUSTER = pytest.param("local-cluster[2,1,1024]", id="spark-cluster", marks=pytest.mark.spark)
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Say which engines a test runs on.
+
+    A cluster differs from one JVM in how functions, rows and errors travel, which is what the engine's contract is about:
+    it runs all of `tests/engine`, and of the rest what is marked `cluster`: a whole round. A stage calls nothing but the
+    engine; each of them on a cluster would prove the same once more, slowly.
+    """
+    if "engine" in metafunc.fixturenames:
+        contract = metafunc.definition.path.is_relative_to(ROOT / "tests/engine")
+        marker = metafunc.definition.get_closest_marker("cluster")
+        on_cluster = marker.kwargs.get("wanted", True) if marker else contract
+        metafunc.parametrize("engine", [*ENGINES, CLUSTER] if on_cluster else ENGINES, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """Every engine in turn: DuckDB with two workers, Spark in one JVM, Spark with two executors."""
+    """Every engine in turn: DuckDB with two workers, Spark in one JVM, and where it matters with two executors."""
     if request.param == "embedded":
         yield from _closing(EmbeddedEngine(workers=2, scratch=str(tmp_path_factory.mktemp("scratch"))))
     else:
@@ -60,6 +80,7 @@ def _spark(master: str, folder: str) -> Iterator[Engine]:
         "spark.sql.shuffle.partitions": "4",
         "spark.local.dir": folder,
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        **SMALL_JOBS,
     }
     engine = SparkEngine(master, LocalFiles(folder), conf)
     application = engine._spark.sparkContext.applicationId

@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
 from gossamer.errors import SettingsError
@@ -218,12 +219,17 @@ def load_settings(
 
 def walk(kind: type = Settings, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
     """Every dotted key with its type and prose."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for f in fields(kind):
         if is_dataclass(hints[f.name]):
             yield from walk(hints[f.name], f"{prefix}{f.name}.")
         else:
             yield f"{prefix}{f.name}", hints[f.name], f.metadata["doc"]
+
+
+@cache  # thousands of times in every command
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def value_of(settings: Settings, key: str) -> Any:
@@ -345,13 +351,13 @@ def _limits(key: str) -> tuple[float | None, float | None]:
     *sections, name = key.split(".")
     kind: Any = Settings
     for section in sections:
-        kind = get_type_hints(kind)[section]
+        kind = _hints(kind)[section]
     known = next(f.metadata for f in fields(kind) if f.name == name)
     return known["least"], known["most"]
 
 
 def _build(kind: type, prefix: str, values: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     given = {}
     for f in fields(kind):
         key = f"{prefix}{f.name}"

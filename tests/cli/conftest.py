@@ -10,12 +10,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
 from gossamer.cli.main import main
 from gossamer.crawl import Crawl
@@ -61,6 +63,14 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_CRAWL", str(tmp_path / "crawl"))
     monkeypatch.setenv("GOSSAMER_ENGINE__WORKERS", "0")
     monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_tree() -> Iterator[None]:
+    """Typer makes all commands anew for every call in this process, which takes longer than most of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

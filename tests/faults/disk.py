@@ -40,6 +40,10 @@ DEADLY = ("kill", "torn", "relapse", *POWER)
 NEEDS_SPACE = ("open_new", "write", "sync", "make_dir", "sync_dir", "link", "rename")
 
 
+At = Callable[[str], str]  # where a path lies on the disk that is to be changed: as it is, or on a copy
+Undo = Callable[[At], None]
+
+
 class Killed(BaseException):
     """The process is dead: nothing it does from here on reaches the disk."""
 
@@ -49,9 +53,7 @@ class Journal:
     """What is on the disk but not yet durable."""
 
     inodes: Path  # where every inode we may need again keeps a name
-    names: list[tuple[str, Callable[[], None]]] = field(
-        default_factory=list
-    )  # folder and how to undo its change, in order
+    names: list[tuple[str, Undo]] = field(default_factory=list)  # folder and how to undo its change, in order
     bytes: dict[int, tuple[Path, int]] = field(default_factory=dict)  # inode → its name here, and how much is synced
     kept: int = 0
 
@@ -63,25 +65,24 @@ class Journal:
         os.link(path, name)
         return name
 
-    def changed(self, path: str, undo: Callable[[], None]) -> None:
+    def changed(self, path: str, undo: Undo) -> None:
         self.names.append((os.path.dirname(path), undo))
 
     def synced(self, folder: str) -> None:
         self.names = [(changed, undo) for changed, undo in self.names if changed != folder]
 
-    def cut_power(self, kind: str) -> None:
-        """Leave on the disk what a power cut of this kind would."""
+    def cut_power(self, kind: str, at: At = str) -> None:
+        """Leave on the disk, or on a copy of it, what a power cut of this kind would."""
         victims = {folder for folder, _ in self.names} if kind == "lost" else set()
         if kind == "reordered" and self.names:
             victims = {self.names[0][0]}
         for folder, undo in reversed(self.names):
             if folder in victims:
-                undo()
+                undo(at)
         if kind != "reordered":
             for name, durable in self.bytes.values():
-                if name.stat().st_size > durable:
-                    os.truncate(name, durable)
-        self.names, self.bytes = [], {}
+                if os.stat(at(str(name))).st_size > durable:
+                    os.truncate(at(str(name)), durable)
 
 
 class FaultyDisk(Disk):
@@ -101,7 +102,7 @@ class FaultyDisk(Disk):
             self._step("open_new", path)
             fd = super().open_new(path)
             self.journal.bytes[os.fstat(fd).st_ino] = self.journal.keep(path), 0
-            self.journal.changed(path, lambda: _gone(path))
+            self.journal.changed(path, lambda at: _gone(at(path)))
             return fd
 
     def write(self, fd: int, data: Buffer) -> None:
@@ -122,13 +123,13 @@ class FaultyDisk(Disk):
             self._step("make_dir", path)
             if not os.path.isdir(path):
                 super().make_dir(path)
-                self.journal.changed(path, lambda: shutil.rmtree(path, ignore_errors=True))
+                self.journal.changed(path, lambda at: shutil.rmtree(at(path), ignore_errors=True))
 
     def remove_dir(self, path: str) -> None:
         with self._one_at_a_time:
             self._step("remove_dir", path)
             super().remove_dir(path)
-            self.journal.changed(path, lambda: _folder_back(path))
+            self.journal.changed(path, lambda at: _folder_back(at(path)))
 
     def sync_dir(self, path: str) -> None:
         with self._one_at_a_time:
@@ -140,7 +141,7 @@ class FaultyDisk(Disk):
         with self._one_at_a_time:
             self._step("link", target)
             super().link(source, target)
-            self.journal.changed(target, lambda: _gone(target))
+            self.journal.changed(target, lambda at: _gone(at(target)))
 
     def rename(self, source: str, target: str) -> None:
         with self._one_at_a_time:
@@ -149,11 +150,11 @@ class FaultyDisk(Disk):
             moved, old = self.journal.keep(source), self.journal.keep(target) if os.path.exists(target) else None
             super().rename(source, target)
 
-            def undo() -> None:
-                _gone(target)
-                _back(moved, source)
+            def undo(at: At) -> None:
+                _gone(at(target))
+                _back(moved, source, at)
                 if old:
-                    _back(old, target)
+                    _back(old, target, at)
 
             self.journal.changed(target, undo)
 
@@ -162,7 +163,7 @@ class FaultyDisk(Disk):
             self._step("unlink", path)
             old = self.journal.keep(path) if os.path.exists(path) else None
             super().unlink(path)
-            self.journal.changed(path, lambda: _back(old, path))
+            self.journal.changed(path, lambda at: _back(old, path, at))
 
     def _step(self, name: str, what: str, torn: Callable[[], None] | None = None) -> None:
         """Count one operation and let it fail if it is its turn."""
@@ -201,11 +202,11 @@ def _gone(path: str) -> None:
         os.unlink(path)
 
 
-def _back(kept: Path | None, path: str) -> None:
+def _back(kept: Path | None, path: str, at: At) -> None:
     """Put a name back, unless the folder it was in is gone as well."""
     with suppress(FileNotFoundError):
         if kept:
-            os.link(kept, path)
+            os.link(at(str(kept)), at(path))
 
 
 def _folder_back(path: str) -> None:

@@ -6,6 +6,9 @@ runs `operation` undisturbed to learn the state it leads to. Then, for every ste
 copy of the crawl: the operation meets the fault; on a healthy disk the crawl must be as before it or as after it; run
 again, it must be as after it. Every later stage is tested with the same call. Different faults often leave the same
 files behind; those are judged once.
+
+Stages take seconds where storage takes milliseconds. With `recorded=True` what deaths and power cuts leave behind is
+taken from a single run instead of one for each crash point; see `recording.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from gossamer.errors import GossamerError, StorageError
 from gossamer.storage.files import Files
 from gossamer.storage.local import LocalFiles
 from tests.faults.disk import DEADLY, KINDS, POWER, CalmDisk, FaultyDisk, Journal, Killed
+from tests.faults.recording import RECORDABLE, RecordingDisk
 from tests.faults.requests import DEADLY_REQUESTS, REQUEST_KINDS, FaultyFiles
 
 Operation = Callable[[Any], object]  # gets the Files of a crawl; when it finds its work done it must not do it again
@@ -63,7 +67,7 @@ class Trial:
 
     def judge(self, where: str, healthy: Any, *, finished: bool) -> None:
         """The crawl is as before or as after, and the same command ends where an undisturbed one does."""
-        left = (_digest(healthy), finished)
+        left = (digest(healthy), finished)
         if left in self.judged:
             return
         self.judged.add(left)
@@ -87,13 +91,15 @@ def every_crash_point(
     *,
     kinds: Iterable[str] = tuple(KINDS),
     settled: State | None = None,
+    recorded: bool = False,
 ) -> Points:
     """Try all crash points of an operation on the local disk; after its second run `settled` is compared, or `state`."""
     template = folder / "template"
     make_crawl(LocalFiles(str(template), CalmDisk()))
     trial = Trial(name, operation, state, settled)
     trial.learn(_copy(template, folder / "calm"))
-    TRIED[name] = {kind: sum(_crashes(trial, folder / "copy", template, kind)) for kind in kinds}
+    ways = {kind: _recorded_crashes if recorded and kind in RECORDABLE else _crashes for kind in kinds}
+    TRIED[name] = {kind: sum(crashes(trial, folder / "copy", template, kind)) for kind, crashes in ways.items()}
     return TRIED[name]
 
 
@@ -120,6 +126,24 @@ def _crashes(trial: Trial, folder: Path, template: Path, kind: str) -> Iterator[
             return
 
 
+def _recorded_crashes(trial: Trial, folder: Path, template: Path, kind: str) -> Iterator[bool]:
+    """The same from one run: every step at which it could have died, and its end."""
+    copies = folder.with_name("copies")
+    files = _copy(template, folder / "crawl")
+    disk = RecordingDisk(Journal(folder / "inodes"), kind, folder, copies)
+    trial.operation(LocalFiles(files.root, disk))
+    disk.keep(ended=True)
+    for number in disk.kept:
+        shutil.rmtree(folder)
+        (copies / str(number)).rename(folder)  # where it was made
+        ended = number > len(disk.trace)
+        where = f"{trial.name}, {kind} at step {number}: {' → '.join(disk.trace[max(0, number - 3) : number])}"
+        trial.judge(where, LocalFiles(files.root, CalmDisk()), finished=ended)
+        yield not ended or kind in POWER
+    shutil.rmtree(folder)
+    copies.rmdir()
+
+
 def every_request_point(
     name: str,
     new_files: Callable[[], Files],
@@ -132,16 +156,21 @@ def every_request_point(
 ) -> Points:
     """The same for any file system, request by request; `new_files` gives an empty place each time."""
     trial = Trial(name, operation, state, settled)
-    trial.learn(_made(new_files, make_crawl))
-    TRIED[name] = {kind: sum(_failed_requests(trial, new_files, make_crawl, kind)) for kind in kinds}
+    calm = new_files()
+    make_crawl(calm)
+    template = {path: calm.read(path) for path, _ in calm.list("")}
+    trial.learn(calm)
+    TRIED[name] = {kind: sum(_failed_requests(trial, new_files, template, kind)) for kind in kinds}
     return TRIED[name]
 
 
 def _failed_requests(
-    trial: Trial, new_files: Callable[[], Files], make_crawl: Callable[[Files], object], kind: str
+    trial: Trial, new_files: Callable[[], Files], template: dict[str, bytes], kind: str
 ) -> Iterator[bool]:
     for number in count(1):
-        healthy = _made(new_files, make_crawl)
+        healthy = new_files()
+        for path, data in template.items():
+            healthy.replace(path, data)
         faulty = FaultyFiles(healthy, kind, number)
         finished = trial.run(faulty, kind)
         where = f"{trial.name}, {kind} at request {number}: {' → '.join(faulty.trace[max(0, number - 3) : number])}"
@@ -153,10 +182,10 @@ def _failed_requests(
             return
 
 
-def _digest(files: Files) -> str:
+def digest(files: Files, apart_from: str = "/") -> str:
     """A name for all that lies in a crawl, up to what differs between two equal runs."""
     found = []
-    for path, _ in files.list(""):
+    for path in (path for path, _ in files.list("") if not path.startswith(apart_from)):
         data, text = files.read(path), not path.endswith(".parquet")
         found.append((PASSING.sub(b"#", path.encode()), PASSING.sub(b"#", data) if text else data))
     return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
@@ -167,9 +196,3 @@ def _copy(template: Path, target: Path) -> LocalFiles:
     if template.exists():
         shutil.copytree(template, target)
     return LocalFiles(str(target), CalmDisk())
-
-
-def _made(new_files: Callable[[], Files], make_crawl: Callable[[Files], object]) -> Files:
-    files = new_files()
-    make_crawl(files)
-    return files

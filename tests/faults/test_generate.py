@@ -53,6 +53,7 @@ def test_every_crash_point_of_generate(tmp_path: Path, embedded_inline: Engine) 
         operation,
         partial(lists, engine=embedded_inline),
         kinds=("lost",),
+        recorded=True,
     )
     assert all(points.values())
 
@@ -68,6 +69,6 @@ def test_every_crash_point_of_drop(tmp_path: Path, embedded_inline: Engine) -> N
 
     state = partial(lists, engine=embedded_inline)
     points = every_crash_point(
-        "drop", tmp_path / "trial", start, operation, state, kinds=("kill", "lost", "torn", "enospc")
+        "drop", tmp_path / "trial", start, operation, state, kinds=("kill", "lost", "torn", "enospc"), recorded=True
     )
     assert all(points.values())

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from gossamer.storage import collect, snapshots
+from gossamer.storage import collect, parquet, snapshots
 from gossamer.storage.local import LocalFiles, told
+from gossamer.storage.snapshots import Change
 from tests.faults import harness
 from tests.faults.disk import DEADLY, KINDS, FaultyDisk, Journal, Killed
-from tests.faults.harness import every_crash_point, every_request_point
-from tests.storage.building import AT, replace, whole
+from tests.faults.harness import Trial, digest, every_crash_point, every_request_point
+from tests.faults.recording import RECORDABLE
+from tests.storage.building import AT, data_files, replace, whole, write_set
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +31,10 @@ def content(files: Any) -> object:
     return [(path, files.read(path)) for path, _ in files.list("a") if ".tmp-" not in path]
 
 
-def found(folder: Path, write: Callable[[LocalFiles, str, bytes], object], *, there: bool = True) -> set[str]:
+Write = Callable[[LocalFiles, str, bytes], object]
+
+
+def found(folder: Path, write: Write, *, there: bool = True, recorded: bool = False) -> set[str]:
     """The kinds of fault that find, each alone, what is wrong with a way of writing a file."""
 
     def make(files: LocalFiles) -> None:
@@ -46,12 +51,13 @@ def found(folder: Path, write: Callable[[LocalFiles, str, bytes], object], *, th
                 lambda files: told("x", write, files, "a/x", b"after!"),
                 content,
                 kinds=[kind],
+                recorded=recorded,
             )
         except AssertionError:
             return True
         return False
 
-    return {kind for kind in KINDS if finds(kind)}
+    return {kind for kind in (RECORDABLE if recorded else KINDS) if finds(kind)}
 
 
 def hidden(files: LocalFiles, path: str, data: bytes, *, sync: bool = True) -> str:
@@ -129,6 +135,53 @@ def test_a_new_folder_that_is_not_synced_is_found(tmp_path: Path):
 
 def test_catching_the_kill_is_found(tmp_path: Path):
     assert found(tmp_path, deaf_to_death) == set(DEADLY)
+
+
+@pytest.mark.parametrize("write", [LocalFiles.replace, in_place, folder_not_synced, bytes_not_synced])
+def test_a_recorded_run_finds_what_replays_find(tmp_path: Path, write: Write):
+    for name in ("replayed", "recorded"):
+        (tmp_path / name).mkdir()
+    replayed = found(tmp_path / "replayed", write) & set(RECORDABLE)
+    assert found(tmp_path / "recorded", write, recorded=True) == replayed
+
+
+@pytest.mark.parametrize("kind", RECORDABLE)
+def test_a_recorded_run_leaves_what_replays_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str):
+    """Parts, a manifest and a snapshot are written, old ones removed: the same files are left, in the same order."""
+    monkeypatch.setattr(parquet, "BUFFER_BYTES", 64)
+    judged: list[tuple[str, bool]] = []
+    judge = Trial.judge
+
+    def noted(self: Trial, where: str, healthy: Any, *, finished: bool) -> None:
+        judged.append((digest(healthy, apart_from="leases/"), finished))  # those the dead in a replay still give back
+        judge(self, where, healthy, finished=finished)
+
+    def make(files: LocalFiles) -> None:
+        snapshots.publish_first(files, 4, AT)
+        for n in range(2):
+            replace(files, "crawldb", f"{n:08d}-load", first=100 * n)
+
+    def operation(files: LocalFiles) -> None:
+        if snapshots.latest(files).id < 3:
+            attempt = 1 + len(data_files(files))
+            written = write_set(files, "crawldb", "00000003-load", first=300, parts=2, attempt=attempt)
+            change = Change("00000003-load", "load", AT, replace={"crawldb": (written,)})
+            snapshots.publish(files, change, snapshots.latest(files))
+        collect.collect(files, 1)
+
+    monkeypatch.setattr(Trial, "judge", noted)
+    left = []
+    for recorded in (False, True):
+        folder = tmp_path / str(recorded)
+        folder.mkdir()
+        latest = lambda files: max(whole(files))  # noqa: E731
+        points = every_crash_point("both", folder, make, operation, latest, kinds=[kind], recorded=recorded)
+        ended = judged.pop()
+        crashes = [state for state, finished in judged if not finished]
+        left.append((points, ended, crashes))
+        judged.clear()
+    assert left[0] == left[1]
+    assert len(set(left[0][2])) >= 5
 
 
 def test_trusting_a_dead_predecessor_is_found(tmp_path: Path):

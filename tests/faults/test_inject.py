@@ -42,5 +42,5 @@ def test_every_crash_point(tmp_path: Path, embedded_inline: Engine) -> None:
             opened(files, embedded_inline).inject(str(second), update=True)
 
     state = partial(content, engine=embedded_inline)
-    points = every_crash_point("inject", tmp_path / "trial", make, operation, state, kinds=("kill",))
+    points = every_crash_point("inject", tmp_path / "trial", make, operation, state, kinds=("kill",), recorded=True)
     assert all(points.values())

@@ -51,8 +51,8 @@ class KillingDisk(Disk):
 
 
 @pytest.mark.parametrize("fatal", [1, 2, 3])  # of its open, write and sync
-def test_killed_worker_loses_nothing(engine: Any, tmp_path: Path, fatal: int) -> None:
-    healthy = make_crawl(tmp_path, engine, sets=2, count=200)
+def test_killed_worker_loses_nothing(engine: Any, embedded: Any, tmp_path: Path, fatal: int) -> None:
+    healthy = make_crawl(tmp_path, engine, sets=2, count=200, loaded_by=embedded)
     before = content(healthy)
     dying = Crawl(
         healthy.files.root, engine=engine, files=LocalFiles(healthy.files.root, KillingDisk(fatal)), clock=lambda: NOW

@@ -113,5 +113,5 @@ def test_every_crash_point(
 
     state = partial(content, engine=embedded_inline)
     kinds = ("kill", "torn", "lost", "enospc") if stage == "load" else ("kill",)  # the others write alike
-    points = every_crash_point(stage, tmp_path / "trial", make, operation, state, kinds=kinds)
+    points = every_crash_point(stage, tmp_path / "trial", make, operation, state, kinds=kinds, recorded=True)
     assert all(points.values())

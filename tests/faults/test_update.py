@@ -55,7 +55,7 @@ def test_every_crash_point(tmp_path: Path, embedded_inline: Engine) -> None:
 
     kinds = ("kill",)
     found = partial(state, engine=embedded_inline)
-    points = every_crash_point("update", tmp_path / "trial", make, operation, found, kinds=kinds)
+    points = every_crash_point("update", tmp_path / "trial", make, operation, found, kinds=kinds, recorded=True)
     assert all(points.values())
 
 
@@ -79,5 +79,7 @@ def test_purge_at_every_crash_point(tmp_path: Path, embedded_inline: Engine) -> 
         found: list[str] = content(opened(files, embedded_inline)).column("url").to_pylist()
         return found
 
-    points = every_crash_point("purge", tmp_path / "trial", make, operation, left, kinds=("kill", "lost", "enospc"))
+    points = every_crash_point(
+        "purge", tmp_path / "trial", make, operation, left, kinds=("kill", "lost", "enospc"), recorded=True
+    )
     assert all(points.values())

@@ -49,13 +49,15 @@ def write_rows(path: Path, table: pa.Table) -> str:
     return str(path)
 
 
-def make_crawl(root: Path, engine: Any = None, sets: int = 3, count: int = 300, **options: Any) -> Crawl:
-    """A crawl whose crawldb has several change sets."""
-    crawl = Crawl.init(str(root / "crawl"), shards=4, clock=NOW, engine=engine, **options)
+def make_crawl(
+    root: Path, engine: Any = None, sets: int = 3, count: int = 300, loaded_by: Any = None, **options: Any
+) -> Crawl:
+    """A crawl whose crawldb has several change sets, loaded by another engine where Spark would only take its time."""
+    crawl = Crawl.init(str(root / "crawl"), shards=4, clock=NOW, engine=loaded_by or engine, **options)
     crawl.clock = lambda: NOW
     for seed in range(sets):
         crawl.load("crawldb", write_rows(root / f"rows-{seed}.parquet", url_rows(count, seed)))
-    return crawl
+    return Crawl(crawl.files.root, engine=engine, clock=lambda: NOW) if loaded_by else crawl
 
 
 def content(crawl: Crawl, name: str = "crawldb", snapshot: int | None = None) -> pa.Table:

@@ -28,8 +28,8 @@ def check_files(crawl: Crawl, shards: int) -> None:
         assert rows["rowkey"] == sorted(rows["rowkey"], key=str.encode)
 
 
-def test_compact_keeps_rows(engine: Any, tmp_path: Path) -> None:
-    crawl = make_crawl(tmp_path, engine)
+def test_compact_keeps_rows(engine: Any, embedded: Any, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path, engine, loaded_by=embedded)
     before = content(crawl)
     assert len(crawl.snapshot.sets("crawldb")) == 3
     record = crawl.run("compact", table="crawldb")
@@ -79,8 +79,8 @@ def test_what_is_due(tmp_path: Path, embedded_inline: Any) -> None:
 
 
 @pytest.mark.parametrize("shards", [1, 2, 16])
-def test_reshard_keeps_rows(engine: Any, tmp_path: Path, shards: int) -> None:
-    crawl = make_crawl(tmp_path, engine)
+def test_reshard_keeps_rows(engine: Any, embedded: Any, tmp_path: Path, shards: int) -> None:
+    crawl = make_crawl(tmp_path, engine, loaded_by=embedded)
     before = content(crawl)
     crawl.run("reshard", shards=shards)
     assert crawl.snapshot.shards == shards
@@ -97,8 +97,10 @@ def test_reshard_refuses_bad_numbers(tmp_path: Path, embedded_inline: Any, shard
         crawl.run("reshard", shards=shards)
 
 
-def test_old_schema_is_read_and_migrated(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    crawl = make_crawl(tmp_path, engine)
+def test_old_schema_is_read_and_migrated(
+    engine: Any, embedded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make_crawl(tmp_path, engine, loaded_by=embedded)
     old = content(crawl)
     monkeypatch.setitem(TABLES, "crawldb", crawldb_version_2())
     read_through = content(crawl)

@@ -46,6 +46,7 @@ def test_ten_rounds_equal_a_naive_reference(tmp_path: Path, embedded: Engine, se
     crawl_and_compare(tmp_path, embedded, seed, 10)
 
 
+@pytest.mark.cluster
 def test_rounds_on_every_engine(
     tmp_path: Path, engine: Engine, embedded: Engine, request: pytest.FixtureRequest
 ) -> None:
