@@ -22,8 +22,7 @@ def byline(here: View, span: Span | None) -> Block | None:
     value = here.site.by_author.of(here.item.number)[0]
     text = here.site.authors[value][0]
     link = listing_link(here, "author", value, text)
-    fields = here.site.item_fields(here.item, moved=False)
-    when = f"{here.ui('published')} {fields['year']}-{fields['month']}-{fields['day']}"
+    when = f"{here.ui('published')} {here.item.year}-{here.item.month}-{here.item.day}"
     return Block("byline", here.ui("author") if link else text, [link] if link else [], [when])
 
 

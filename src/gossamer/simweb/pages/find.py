@@ -144,7 +144,9 @@ def address(site: Site, page: PageKind, args: Args, moment: int) -> str:
 def item_address(site: Site, page: PageKind, item: Item, moment: int) -> str:
     """The path and query of an item's first page at a moment; the same as `address`, for the many links to items."""
     template = page.path[1 if moment >= site.relaunch and len(page.path) > 1 else 0]
-    return paths(template)[0].fill(site.item_fields(item, site.moved(item, moment)))
+    if item.restless and site.moved(item, moment):
+        item = site.after_move(item)
+    return paths(template)[0].item(item)
 
 
 def _choices(page: PageKind, query: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

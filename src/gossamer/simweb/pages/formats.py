@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from email.utils import formatdate
 
 from gossamer.simweb.pages.body import paragraphs, teaser
 from gossamer.simweb.pages.find import Found, address
@@ -15,6 +14,8 @@ from gossamer.simweb.sites.life import DAY
 from gossamer.simweb.sites.site import Site
 
 FEED_LENGTH = 15
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 LINE = 92  # characters of a line in a PDF
 LINES = 52  # on a page of it
 
@@ -23,6 +24,14 @@ def stamp(moment: int) -> str:
     """ISO 8601, to the second."""
     days, seconds = divmod(moment, DAY)
     return f"{'-'.join(day(days))}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}Z"
+
+
+def http_date(moment: int) -> str:
+    """A time as headers and RSS write it."""
+    days, seconds = divmod(moment, DAY)
+    year, month, date = day(days)
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{WEEKDAYS[(days + 3) % 7]}, {date} {MONTHS[int(month) - 1]} {year} {clock} GMT"
 
 
 def listed(here: View) -> list[tuple[str, str, int]]:
@@ -40,7 +49,7 @@ def rss(here: View) -> bytes:
     site = here.site
     entries = "".join(
         f"<item>\n<title>{text}</title>\n<link>{_escape(url)}</link>\n<guid>{_escape(url)}</guid>\n"
-        f"<pubDate>{formatdate(site.born(number), usegmt=True)}</pubDate>\n<description>{teaser(site, site.item(number))}</description>\n</item>\n"
+        f"<pubDate>{http_date(site.born(number))}</pubDate>\n<description>{teaser(site, site.item(number))}</description>\n</item>\n"
         for url, text, number in listed(here)
     )
     return (

