@@ -20,7 +20,8 @@ from tests.unit.simweb.webs import DAY, KINDS, site_at, small
 
 def test_chance_is_the_same_everywhere():
     assert key_of(1, "site", 5) == 0x1B7ABB874F4A9C4E
-    assert numbers(1, 3) == (4255832479, 4110535055, 2195621120)
+    assert numbers(1, 3) == (3184085966, 786048589, 3154697249)
+    assert numbers(1, 6) == (3184085966, 786048589, 3154697249, 2572023970, 1585032768, 1854223708)
 
 
 def test_draws_stay_in_their_ranges_and_are_even():

@@ -236,25 +236,25 @@ def sample(some: Topic, speech: Language) -> list[str]:
 
 GOLDEN = {
     "en": [
-        "Belderenwood greenarmore tower",
-        "By economy begins with long mountain, was famous bicycle describes she bird.",
-        "More barimore the number wrote were best doctor.",
-        "James Mars",
-        "belderenwood",
+        "Than old science which planet Dorerleyby",
+        "One wood called a single computer, family includes after school of single window.",
+        "Of music the garden found some public stanaford, an theatre includes certain of economy only science.",
+        "Karen Marson",
+        "dorerleyby",
     ],
     "ru": [
-        "Волводорский новенщик рыба",
-        "Политический рыба закрывает совет его журствомово церковь приносит в экономический мода кофе.",
-        "Мир он остров сказал её северный погода ширанение играл как старый двигатель дерево.",
-        "Александр Холанов",
-        "волводорский",
+        "Также старый наука то страхование Журерводание",
+        "Общий долина означает стекло и река.",
+        "Театр и правительство называл что богатый петистуша.",
+        "Ольга Холов",
+        "журерводание",
     ],
     "ja": [
-        "アルティシックリオテール火",
-        "テレーナスをノルラーナントでは本当の使われています、本当の仕事には自転車からの可能なガレモードの知られています。",
-        "家族まで選挙として鉄道を動きます、火の旅行からの世界に本当の政府で動きます。",
-        "森崎一郎",
-        "アルティシック",
+        "科学のタルカドトとは議会",
+        "保険から南のフェロスも支えています、選挙もの神社ようなマルロバーラを届きます。",
+        "生活にテレイーナロンという保険を大きい花についてします。",
+        "森田直美",
+        "タルカドト",
     ],
 }
 

@@ -110,3 +110,18 @@ def test_the_clock_stands_or_runs(monkeypatch: pytest.MonkeyPatch):
     still, fast = Time(1_000), Time(1_000, 3600)
     now[0] += 2.5
     assert (still.now(), fast.now()) == (1_000, 1_000 + 9_000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_do_not_depend_on_what_was_asked_before(kind: str):
+    one, other = (web_with(kind, hosts=4, pages=200, traits={"sessions": 0.2, "mirror": 0.3}) for _ in range(2))
+    asked = []
+    for index in range(one.hosts):
+        site = one.site(index)
+        for moment in (one.start - 700 * DAY, one.start - 90 * DAY, one.start, one.start + 300 * DAY):
+            paths = [path for _, _, path in natural(site, moment)]
+            asked += [(site.host, path, moment) for path in paths[:: 1 + len(paths) // 25]]
+    forth = [respond(one, "http", *each) for each in asked]
+    back = [respond(other, "http", *each) for each in reversed(asked)]
+    for each, first, second in zip(asked, forth, reversed(back), strict=True):
+        assert first == second, each

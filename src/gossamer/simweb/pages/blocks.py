@@ -72,6 +72,6 @@ def parsed(names: tuple[str, ...]) -> list[tuple[Maker, Span | None]]:
 BLOCKS: dict[str, Maker] = {
     "menu": navigation.menu, "crumbs": navigation.crumbs, "headline": content.headline, "byline": content.byline, "picture": navigation.picture, "text": content.text, "code": content.code,
     "table": content.table, "list": content.listing, "pager": navigation.pager, "tags": navigation.tags, "also": navigation.also, "copies": navigation.copies, "comments": content.comments,
-    "related": navigation.related, "latest": navigation.latest, "neighbours": navigation.neighbours, "cloud": navigation.cloud, "archive": ways.archive, "months": ways.months,
+    "related": navigation.related, "latest": navigation.latest, "popular": navigation.popular, "neighbours": navigation.neighbours, "cloud": navigation.cloud, "archive": ways.archive, "months": ways.months,
     "deeper": ways.deeper, "facets": ways.facets, "external": ways.outward, "go": ways.go, "searches": navigation.searches, "form": navigation.form, "footer": navigation.footer,
 }  # fmt: skip

@@ -126,6 +126,9 @@ def _once(site: Site, page: PageKind, args: Args, era: int, moved: bool, path: s
 
 def where(site: Site, page: PageKind, args: Args, era: int, moved: bool) -> str:
     """The path and query of a page in an era."""
+    if page.over == "item" and args[1] == 1:
+        item = site.item(args[0])
+        return paths(page.path[min(era, len(page.path) - 1)])[0].item(site.after_move(item) if moved else item)
     reach = RANGES[page.over]
     first, later = paths(page.path[min(era, len(page.path) - 1)])
     way = later if later is not None and reach.part(args) > 1 else first

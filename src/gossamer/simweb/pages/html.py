@@ -177,11 +177,11 @@ def _more(block: Block) -> str:
     return NOFOLLOW if block.nofollow else ""
 
 
-def _inline(site: Site, block: Block, name: str) -> str:
+def _inline(site: Site, skin: Skin, block: Block) -> str:
     if not block.links:
         return ""
     inside = _entries(site, '<a href="{url}"{more}>{text}</a>\n', block.links, _more(block))
-    return f'<div class="{name}"><span class="label">{block.heading}</span>\n{inside}</div>\n'
+    return f'<div class="{block.role}"><span class="label">{block.heading}</span>\n{inside}</div>\n'
 
 
 def _headline(site: Site, skin: Skin, block: Block) -> str:
@@ -248,5 +248,4 @@ WRITERS: dict[str, Writer] = {
     "menu": _menu, "headline": _headline, "byline": _byline, "text": _text, "list": _list, "comments": _comments, "table": _table,
     "code": _code, "picture": _picture, "form": _form, "footer": _footer, "aside": _side, "archive": _side,
 }  # fmt: skip
-for _name in ("crumbs", "pager", "tags", "also", "facets", "external"):
-    WRITERS[_name] = lambda site, skin, block, name=_name: _inline(site, block, name)  # type: ignore[misc]
+WRITERS |= dict.fromkeys(("crumbs", "pager", "tags", "also", "facets", "external"), _inline)

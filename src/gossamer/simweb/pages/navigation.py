@@ -9,7 +9,10 @@ from gossamer.simweb.pages.find import address, item_address
 from gossamer.simweb.pages.linked import Search
 from gossamer.simweb.pages.ranges import RANGES, has
 from gossamer.simweb.pages.view import Block, Link, View, item_links, listing_link, page_name
-from gossamer.simweb.sites.draw import logarithmic, numbers
+from gossamer.simweb.sites.banks import day
+from gossamer.simweb.sites.draw import below, key_of, numbers
+from gossamer.simweb.sites.life import DAY
+from gossamer.simweb.sites.site import month_days
 
 
 def menu(here: View, span: Span | None) -> Block:
@@ -76,19 +79,37 @@ def latest(here: View, span: Span | None) -> Block:
 
 
 def related(here: View, span: Span | None) -> Block | None:
-    """Items of the same section, near ones more often."""
+    """Items of the same section: some of its sixteen best-known ones, and some that came shortly before."""
     if here.item is None:
         return None
     low, _ = span or (6, 6)
-    pattern, count = here.site.by_section, here.site.count(here.moment)
-    mine = pattern.count(here.item.section_number, here.item.number)
-    total = pattern.count(here.item.section_number, count)
+    pattern, section = here.site.by_section, here.item.section_number
+    mine = pattern.count(section, here.item.number)
+    stride = max(1, (1 << mine.bit_length()) >> 5)
     chosen: dict[int, None] = {}
     for number in numbers(here.item.key ^ 5, low):
-        place = (mine + 1 + logarithmic(number, total)) % total if total > 1 else mine
-        chosen[pattern.nth(here.item.section_number, place)] = None
+        place = mine - 1 - number % 8 if number & 8 else (number >> 8) % 16 * stride
+        chosen[pattern.nth(section, max(0, min(place, mine - 1)))] = None
     chosen.pop(here.item.number, None)
     return Block("aside", here.ui("related"), item_links(here, list(chosen)))
+
+
+def popular(here: View, span: Span | None) -> Block:
+    """What was read most in the year before: the same on all pages that changed last in one year."""
+    year = int(day(here.moment // DAY)[0])
+    low, _ = span or (8, 8)
+    name = f"popular {low} {year} {here.site.era(here.moment)}"
+    return here.site.keep(name, lambda: _popular(here, low, year)._replace(fixed=name))
+
+
+def _popular(here: View, low: int, year: int) -> Block:
+    site = here.site
+    since, until = (month_days(each, 1)[0] * DAY for each in (year - 1, year))
+    first, count = site.count(since), site.count(until)
+    drawn = numbers(key_of(site.key, "popular", year), low)
+    chosen = sorted({first + below(number, count - first) for number in drawn}) if count > first else []
+    then = here._replace(moment=max(until, site.relaunch) if site.era(here.moment) else until)
+    return Block("aside", here.ui("latest"), item_links(then, chosen))
 
 
 def neighbours(here: View, span: Span | None) -> Block | None:

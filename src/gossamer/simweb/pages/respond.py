@@ -36,7 +36,6 @@ class Response(NamedTuple):
     body: bytes = b""
     latency_ms: int = 0
     silent: str = ""
-    found: Found | None = None
     page: str = ""  # what was asked for, in the words of the site's kind
 
 
@@ -60,7 +59,9 @@ def respond(
         response = Response(found.status, [("Location", found.target), ("Content-Type", "text/html")], page="redirect")
     else:
         response = _absent(site, found)
-    return response._replace(latency_ms=_latency(site, target, moment), silent=site.manner.silent, found=found)
+    if site.manner.silent or site.manner.latency_ms[1]:
+        return response._replace(latency_ms=_latency(site, target, moment), silent=site.manner.silent)
+    return response
 
 
 def _page(site: Site, found: Found, headers: Mapping[str, str]) -> Response:

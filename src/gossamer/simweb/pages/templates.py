@@ -34,7 +34,7 @@ class Path:
                 f"path {template!r}: " + (f"no field {{{min(unknown)}}}" if unknown else "must begin with /")
             )
         self.form = FIELD.sub("%s", template.replace("%", "%%"))
-        self.of_item = attrgetter(*FIELD.findall(template), "page") if self.fields <= ITEMS else None
+        self.of_item = attrgetter(*FIELD.findall(template)) if self.fields and self.fields <= ITEMS else None
         path, _, query = template.partition("?")
         self.pattern = re.compile(_regex(path))
         self.prefix = path.partition("{")[0]
@@ -51,7 +51,7 @@ class Path:
     def item(self, item: Item) -> str:
         """The path and query of an item's first page: what `fill` gives, in a third of the time."""
         assert self.of_item is not None
-        return self.form % self.of_item(item)[:-1]
+        return self.form % self.of_item(item)
 
     def match(self, path: str, query: dict[str, str]) -> dict[str, str] | None:
         """The fields of a URL, if it has this form."""

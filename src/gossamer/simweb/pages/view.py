@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gossamer.simweb.config import Kind, PageKind
 from gossamer.simweb.pages.find import Found, address, item_address
 from gossamer.simweb.pages.ranges import RANGES
+from gossamer.simweb.pages.templates import paths
 from gossamer.simweb.sites.site import Item, Site
 
 Link = tuple[str, str]
@@ -93,6 +94,18 @@ def _first_part(here: View, over: str, value: int, text: str) -> Link | None:
 
 
 def item_links(here: View, found: Sequence[int]) -> list[Link]:
-    """Links to items, those aside that are gone."""
-    links = (item_link(here.site, number, here.moment) for number in found)
-    return [link for link in links if link is not None]
+    """Links to items, those aside that are gone. Pages have dozens of these: what can be found once is found before the loop."""
+    site, moment = here.site, here.moment
+    page = item_page(site.kind)
+    if page is None:
+        return []
+    way = paths(page.path[1 if moment >= site.relaunch and len(page.path) > 1 else 0])[0]
+    item_of, path_of = site.item, way.item
+    links = []
+    for number in found:
+        item = item_of(number)
+        if not item.restless:
+            links.append((path_of(item), item.title))
+        elif not site.gone(item, moment):
+            links.append((item_address(site, page, item, moment), item.title))
+    return links

@@ -13,6 +13,8 @@ from gossamer.simweb.pages.view import Block, Link, View, item_link
 from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, numbers
 from gossamer.simweb.sites.site import Site
 
+HUB = 16  # of so many items in a row one is the one that others link to
+
 
 def archive(here: View, span: Span | None) -> Block:
     """The dates below this one; elsewhere all years, or months where there are no pages of years."""
@@ -132,6 +134,6 @@ def _to(other: Site, number: int, name: int, moment: int) -> Link | None:
         origin = origin.replace(other.host, other.other_host, 1)
     count = other.count(moment)
     if number & 1 and count:
-        link = item_link(other, count - 1 - logarithmic(number, count), moment)
+        link = item_link(other, (count - 1 - logarithmic(number, count)) // HUB * HUB, moment)
         return link and (origin + link[0], link[1])
     return f"{origin}/", f"{other.name}: {other.sections[0][0]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -37,6 +38,8 @@ def serve(web: Web, how: Serving) -> None:
     """Serve until interrupted or told to end."""
     if not 1 <= how.addresses <= MOST_ADDRESSES:
         raise UsageError(f"a web can have 1 to {MOST_ADDRESSES} addresses, not {how.addresses}")
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)  # pages leave no cycles behind; looking for some took a tenth of the time
     with ExitStack() as stack:
         log = AccessLog(stack.enter_context(_open(how.log))) if how.log else None
         if log is not None:

@@ -153,7 +153,9 @@ class Connection(asyncio.Protocol):
 
     def _entry(
         self, start: float, scheme: str, host: str, method: str, target: str, response: Response, agent: str
-    ) -> Entry:
+    ) -> Entry | None:
+        if self.server.log is None:
+            return None
         site = self.server.web.find(host)
         wait = next((int(value) for name, value in response.headers if name == "Retry-After"), 0)
         return Entry(
@@ -161,13 +163,13 @@ class Connection(asyncio.Protocol):
             response.page, site is None or allowed(site, target), crawl_delay(site) if site else 0, wait, agent,
         )  # fmt: skip
 
-    def _deliver(self, response: Response, entry: Entry, bare: bool, keep: bool) -> None:
+    def _deliver(self, response: Response, entry: Entry | None, bare: bool, keep: bool) -> None:
         """Send the response in the host's manner: at once, late, drop by drop or not at all."""
         if response.silent == "close":
-            self._note(entry._replace(status=0, bytes=0))
+            self._note(entry and entry._replace(status=0, bytes=0))
             self.transport.abort()
         elif response.silent == "stall":
-            self._note(entry._replace(status=0, bytes=0))
+            self._note(entry and entry._replace(status=0, bytes=0))
             self._later(STALL, self.transport.abort)
         elif response.latency_ms:
             self._later(response.latency_ms / 1000, lambda: self._send(response, entry, bare, keep))
@@ -178,7 +180,7 @@ class Connection(asyncio.Protocol):
         self.busy = True
         self.waiting = asyncio.get_running_loop().call_later(seconds, then)
 
-    def _send(self, response: Response, entry: Entry, bare: bool, keep: bool) -> None:
+    def _send(self, response: Response, entry: Entry | None, bare: bool, keep: bool) -> None:
         lines = [f"HTTP/1.1 {response.status} {PHRASES.get(response.status, 'Unknown')}"]
         lines += [f"{name}: {value}" for name, value in response.headers]
         if response.status != 304:
@@ -190,7 +192,7 @@ class Connection(asyncio.Protocol):
             self.transport.write(head)
             return self._drip(body, entry)
         self.transport.write(head + body)
-        self._note(entry._replace(end=time.time()))
+        self._note(entry and entry._replace(end=time.time()))
         if not keep:
             self.transport.close()
         elif self.busy:
@@ -198,11 +200,11 @@ class Connection(asyncio.Protocol):
             self.data_received(b"")
         return None
 
-    def _drip(self, rest: bytes, entry: Entry) -> None:
+    def _drip(self, rest: bytes, entry: Entry | None) -> None:
         """One byte a second."""
         self.transport.write(rest[:1])
         if len(rest) <= 1:
-            self._note(entry._replace(end=time.time()))
+            self._note(entry and entry._replace(end=time.time()))
             self.transport.close()
         else:
             self._later(1, lambda: self._drip(rest[1:], entry))
@@ -232,7 +234,7 @@ class Connection(asyncio.Protocol):
         )
         self.transport.close()
 
-    def _note(self, entry: Entry) -> None:
-        self.last = entry
-        if self.server.log is not None:
+    def _note(self, entry: Entry | None) -> None:
+        if self.server.log is not None and entry is not None:
+            self.last = entry
             self.server.log.add(entry)

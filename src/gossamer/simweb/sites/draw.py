@@ -9,10 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache
-from hashlib import shake_128
 from typing import TypeVar
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 T = TypeVar("T")
 
@@ -24,12 +23,19 @@ def key_of(seed: int, *parts: int | str) -> int:
 
 def numbers(key: int, count: int) -> tuple[int, ...]:
     """`count` independent numbers of 32 bits."""
-    return _unpacker(count)(shake_128(key.to_bytes(8, "little")).digest(4 * count))
+    data = key.to_bytes(8, "little")
+    if count <= 4:
+        return _FOUR(xxh3_128_digest(data))[:count]
+    blocks = [xxh3_128_digest(data, block) for block in range(count + 3 >> 2)]
+    return _unpacker(len(blocks))(b"".join(blocks))[:count]
 
 
 @cache
-def _unpacker(count: int) -> Callable[[bytes], tuple[int, ...]]:
-    return struct.Struct(f"<{count}I").unpack
+def _unpacker(blocks: int) -> Callable[[bytes], tuple[int, ...]]:
+    return struct.Struct(f">{4 * blocks}I").unpack
+
+
+_FOUR = _unpacker(1)
 
 
 def below(number: int, limit: int) -> int:

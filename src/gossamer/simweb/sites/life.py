@@ -56,8 +56,12 @@ class Life(NamedTuple):
 def life(kind: Kind, key: int, born: int, shares: Fates) -> Life:
     """The life of the item `key`."""
     fate = numbers(key ^ 0x6C696665, 6)
-    move = born + _lag(fate[0], fate[1], 13) if moves(key, shares) else NEVER
-    end = born + _lag(fate[0], fate[1], 14) if restless(key, shares) and move == NEVER else NEVER
+    move = end = NEVER
+    lot = _lot(key)
+    if lot < shares.moved:
+        move = born + _lag(fate[0], fate[1], 13)
+    elif lot < shares.moved + shares.deleted:
+        end = born + _lag(fate[0], fate[1], 14)
     edits: tuple[int, ...] = ()
     pace = 0
     if chance(fate[2], shares.edited):
@@ -72,11 +76,6 @@ def life(kind: Kind, key: int, born: int, shares: Fates) -> Life:
 def restless(key: int, shares: Fates) -> bool:
     """Whether the item moves or is deleted some day: a look at it that costs little."""
     return _lot(key) < shares.moved + shares.deleted
-
-
-def moves(key: int, shares: Fates) -> bool:
-    """Whether the item moves some day."""
-    return _lot(key) < shares.moved
 
 
 def _lot(key: int) -> int:

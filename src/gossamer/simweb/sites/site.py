@@ -14,7 +14,7 @@ from xxhash import xxh3_64_intdigest
 from gossamer.simweb.sites.banks import HEADLINES, RARES, TOPICS, Worded, day, headlines, label, people, rares, tags
 from gossamer.simweb.sites.draw import below, chance, key_of, numbers
 from gossamer.simweb.sites.life import DAY, NEVER, Life, life, restless
-from gossamer.simweb.sites.pattern import Pattern, pattern
+from gossamer.simweb.sites.pattern import SPAN, Pattern, pattern
 from gossamer.simweb.sites.text import Topic, language, topic
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from gossamer.simweb.web import Web
 
 T = TypeVar("T")
-ITEMS_KEPT = 50_000
+THINGS_KEPT = 300  # by each site
+ITEMS_KEPT = 100_000
 WIRE = 1 << 62  # keys of agency stories are told from those of items by this bit
 MASK = (1 << 64) - 1
 
@@ -170,6 +171,8 @@ class Site:
         """What `make` returns, made once for all pages of the site; for the few things that they share."""
         found: T | None = self._kept.get(name)
         if found is None:
+            if len(self._kept) > THINGS_KEPT:
+                self._kept.clear()
             found = self._kept[name] = make()
         return found
 
@@ -184,20 +187,39 @@ class Site:
         return found
 
     def _item(self, number: int) -> Item:
-        key = self._hash(number)
+        key = xxh3_64_intdigest(number.to_bytes(8, "little"), self._item_key)
         born = self.launch + number * self.period + (key >> 40) * self.period // (1 << 24)
-        section = self.by_section.of(number)[0]
-        about, worded_by, story = self.topics[section], key, key & ~WIRE
+        section = self._section_at[number % SPAN]
+        about, bank, slug = self._banks[section]
+        worded_by, story = key, key & ~WIRE
         if self.wire and (key >> 21 & 0x3FF) * 1_000_000 >> 10 < self.wire:
-            story = self.web.story(self.code, born, key)
-            about, worded_by = story % TOPICS, story
-        head, head_slug = headlines(self.code, about)[worded_by % HEADLINES]
-        own, own_slug = rares(self.code)[(worded_by >> 9) % RARES]
+            story = worded_by = self.web.story(self.code, born, key)
+            about = story % TOPICS
+            bank = headlines(self.code, about)
+        head, head_slug = bank[worded_by % HEADLINES]
+        own, own_slug = self._rares[(worded_by >> 9) % RARES]
         facts = (
             number, key, born, about, f"{head}{self.language.joiner}{own}", section, restless(key, self.fates), story,
-            str(self.first_id + number), f"{head_slug}-{own_slug}", self.sections[section][1], *day(born // DAY), "1",
+            str(self.first_id + number), f"{head_slug}-{own_slug}", slug, *day(born // DAY), "1",
         )  # fmt: skip
         return tuple.__new__(Item, facts)  # four times as fast as Item(…)
+
+    @cached_property
+    def _section_at(self) -> list[int]:
+        """The section at each place of the pattern."""
+        return [values[0] for values in self.by_section.values]
+
+    @cached_property
+    def _banks(self) -> list[tuple[int, tuple[Worded, ...], str]]:
+        """The topic of each section, its headlines, and the section's path segment."""
+        return [
+            (topic, headlines(self.code, topic), slug)
+            for topic, (_, slug) in zip(self.topics, self.sections, strict=True)
+        ]
+
+    @cached_property
+    def _rares(self) -> tuple[Worded, ...]:
+        return rares(self.code)
 
     def life(self, number: int) -> Life:
         """What happens to an item, and when; the last one is remembered, for a page asks several times."""
