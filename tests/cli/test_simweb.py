@@ -229,7 +229,7 @@ def test_a_crawl_by_wget_finds_exactly_what_is_reachable(gossamer, tmp_path: Pat
         row["url"]: status[row["url"]] for row in table(tmp_path / "truth", "urls") if row["depth"] is not None
     }
     assert asked == reachable
-    assert len(reachable) > 1500
+    assert len(reachable) > 1000
     assert any("sid=" in url for url in reachable)
 
 
