@@ -12,7 +12,7 @@ from gossamer.simweb.config import load_web
 from gossamer.simweb.truth.describe import digest
 from gossamer.simweb.web import Web
 
-PINNED = "cd3b00797fd089af002a23c868f76b3e007540c1ba79e52d58f6c073bd6a32df"
+PINNED = "aee4cb6cf08225b6888845f391f9f80f0eb4913bb290c609237129512f0f5ac6"
 SCRIPT = """
 from gossamer.simweb.config import load_web
 from gossamer.simweb.truth.describe import digest

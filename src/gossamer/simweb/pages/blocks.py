@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from gossamer.errors import SettingsError
 from gossamer.simweb.config import Kind, Span
 from gossamer.simweb.pages import content, navigation, ways
@@ -33,7 +35,7 @@ def compose(found: Found) -> list[Block]:
         return blocks
     session = found.session or f"{key_of(here.site.key, found.own) % sessions:08x}"
     return [
-        block._replace(links=[(_with(url, session), text) for url, text in block.links], fixed="") for block in blocks
+        replace(block, links=[(_with(url, session), text) for url, text in block.links], fixed="") for block in blocks
     ]
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from gossamer.simweb.config import Kind, PageKind
 from gossamer.simweb.pages.ranges import RANGES, Args
 from gossamer.simweb.pages.templates import Path, paths
@@ -23,7 +26,7 @@ class Route(NamedTuple):
     path: Path
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """What a URL is at a moment."""
 
     status: int
@@ -37,14 +40,18 @@ class Found(NamedTuple):
     soft: bool = False  # says 200 and means 404
 
 
-@lru_cache(maxsize=256)
-def routes(kind: Kind) -> tuple[Route, ...]:
-    """The ways into a kind of site, the most particular first."""
-    found = []
+@lru_cache(maxsize=4096)
+def routes(kind: Kind, slashes: int) -> tuple[Route, ...]:
+    """The ways into a kind of site by paths with so many slashes, the most particular first."""
+    found: list[Route] = []
     for page in kind.pages:
         for era, template in enumerate(page.path):
             first, later = paths(template)
-            found += [Route(page, era, path) for path in dict.fromkeys((first, later)) if path is not None]
+            found += [
+                Route(page, era, path)
+                for path in dict.fromkeys((first, later))
+                if path is not None and path.slashes in (-1, slashes)
+            ]
     return tuple(sorted(found, key=lambda route: (route.page.over != "facets", -len(route.path.query))))
 
 
@@ -65,7 +72,7 @@ def resolve(site: Site, target: str, moment: int) -> Found:
         found = _state(site, page, args, era, path, moment)
         if found is not None:
             session = dict(_query(rest)).get(SESSION, "") if site.manner.sessions else ""
-            return found._replace(session=session) if session and found.status == 200 else found
+            return replace(found, session=session) if session and found.status == 200 else found
     return missing(site, 404)
 
 
@@ -73,7 +80,7 @@ def named(site: Site, path: str, rest: str) -> Iterator[tuple[PageKind, Args, in
     """The pages a URL may name, whether or not they are there, with the era of such URLs."""
     query = _query(rest)
     known = dict(query)
-    for page, era, way in routes(site.kind):
+    for page, era, way in routes(site.kind, path.count("/")):
         fields = way.match(path, known)
         args = None if fields is None else RANGES[page.over].read(site, page, fields)
         if args is None:

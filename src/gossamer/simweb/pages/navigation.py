@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from gossamer.simweb.config import PageKind, Span
 from gossamer.simweb.pages.find import address, item_address
 from gossamer.simweb.pages.linked import Search
@@ -18,7 +20,7 @@ from gossamer.simweb.sites.site import month_days
 def menu(here: View, span: Span | None) -> Block:
     """The front page, all sections, and what the kind puts into its menu."""
     name = f"menu {here.site.era(here.moment)}"
-    return here.site.keep(name, lambda: _menu(here)._replace(fixed=name))
+    return here.site.keep(name, lambda: replace(_menu(here), fixed=name))
 
 
 def _menu(here: View) -> Block:
@@ -30,7 +32,7 @@ def _menu(here: View) -> Block:
 def footer(here: View, span: Span | None) -> Block:
     """What the kind puts into its footer and menu once more, and all sections."""
     name = f"footer {here.site.era(here.moment)}"
-    return here.site.keep(name, lambda: _footer(here)._replace(fixed=name))
+    return here.site.keep(name, lambda: replace(_footer(here), fixed=name))
 
 
 def _footer(here: View) -> Block:
@@ -63,7 +65,7 @@ def cloud(here: View, span: Span | None) -> Block:
     """Many tags."""
     low, _ = span or (20, 20)
     name = f"cloud {low} {here.site.era(here.moment)}"
-    return here.site.keep(name, lambda: _cloud(here, low)._replace(fixed=name))
+    return here.site.keep(name, lambda: replace(_cloud(here, low), fixed=name))
 
 
 def _cloud(here: View, low: int) -> Block:
@@ -99,7 +101,7 @@ def popular(here: View, span: Span | None) -> Block:
     year = int(day(here.moment // DAY)[0])
     low, _ = span or (8, 8)
     name = f"popular {low} {year} {here.site.era(here.moment)}"
-    return here.site.keep(name, lambda: _popular(here, low, year)._replace(fixed=name))
+    return here.site.keep(name, lambda: replace(_popular(here, low, year), fixed=name))
 
 
 def _popular(here: View, low: int, year: int) -> Block:
@@ -108,7 +110,7 @@ def _popular(here: View, low: int, year: int) -> Block:
     first, count = site.count(since), site.count(until)
     drawn = numbers(key_of(site.key, "popular", year), low)
     chosen = sorted({first + below(number, count - first) for number in drawn}) if count > first else []
-    then = here._replace(moment=max(until, site.relaunch) if site.era(here.moment) else until)
+    then = replace(here, moment=max(until, site.relaunch) if site.era(here.moment) else until)
     return Block("aside", here.ui("latest"), item_links(then, chosen))
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import gzip
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from gossamer.simweb.pages import formats
 from gossamer.simweb.pages.blocks import compose
@@ -28,7 +30,7 @@ TYPES = {
 NO_HEADERS: Mapping[str, str] = {}
 
 
-class Response(NamedTuple):
+class Response(msgspec.Struct, frozen=True):
     """What is sent, and how."""
 
     status: int
@@ -60,7 +62,7 @@ def respond(
     else:
         response = _absent(site, found)
     if site.manner.silent or site.manner.latency_ms[1]:
-        return response._replace(latency_ms=_latency(site, target, moment), silent=site.manner.silent)
+        return replace(response, latency_ms=_latency(site, target, moment), silent=site.manner.silent)
     return response
 
 

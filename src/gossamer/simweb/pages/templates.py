@@ -55,7 +55,7 @@ class Path:
 
     def match(self, path: str, query: dict[str, str]) -> dict[str, str] | None:
         """The fields of a URL, if it has this form."""
-        if not path.startswith(self.prefix) or self.slashes not in (-1, path.count("/")):
+        if not path.startswith(self.prefix):
             return None
         found = self.pattern.fullmatch(path)
         if found is None:

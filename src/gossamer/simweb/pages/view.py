@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from gossamer.simweb.config import Kind, PageKind
 from gossamer.simweb.pages.find import Found, address, item_address
@@ -15,7 +16,7 @@ from gossamer.simweb.sites.site import Item, Site
 Link = tuple[str, str]
 
 
-class Block(NamedTuple):
+class Block(msgspec.Struct, frozen=True):
     """One piece of a page; `texts` are paragraphs, or stand beside the links one by one."""
 
     role: str
@@ -27,7 +28,7 @@ class Block(NamedTuple):
     fixed: str = ""  # a name, if all pages of the site in this era have the very same
 
 
-class View(NamedTuple):
+class View(msgspec.Struct, frozen=True):
     """The page that is being put together, at the moment since when it has been so."""
 
     site: Site
