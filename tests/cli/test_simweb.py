@@ -136,6 +136,11 @@ def test_mistakes_are_told_in_one_line(gossamer, options: list[str], code: int, 
             "[[site]]\nname = 'x'\nabout = ''\npages = [{name = 'a', path = ['/'], over = 'moon'}]",
             "Invalid enum value 'moon'",
         ),
+        ("seed = -1", "Expected `int` >= 0"),
+        ("suffixes = []", "length >= 1"),
+        ("suffixes = ['a b']", "is no suffix"),
+        ("port = 70000", "<= 65535"),
+        ("[traits]\nslow = 2", "<= 1"),
         ("[[trait]]\nname = 'x'\nabout = ''\nset = {colour = 'red'}", "trait x: .*unknown field `colour`"),
     ],
 )
@@ -144,6 +149,30 @@ def test_a_wrong_description_is_told_with_its_place(gossamer, tmp_path: Path, te
     result = gossamer("simweb", "describe", "--web", str(tmp_path / "web.toml"), code=3)
     assert re.search(told, result.err), result.err
     assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("site", "page", "told"),
+    [
+        ("", "path = ['/x'], over = 'item'", "needs {id}"),
+        ("", "path = ['/x/{id}']", "cannot have {id}"),
+        ("", "path = []", "length >= 1"),
+        ("", "path = ['x']", "must begin with /"),
+        ("", "path = ['/'], format = 'pdf'", "format pdf is for pages over item"),
+        ("", "path = ['/{section}'], over = 'facets'", "need some"),
+        ("", "path = ['/{id}'], over = 'item', parts = [3, 1]", "must rise"),
+        ("sections = [9, 2]", "path = ['/']", r"sections = \[9, 2\] must rise"),
+        ("tags = [5, 99]", "path = ['/']", "at most 64"),
+        ("paragraphs = [-2, 2]", "path = ['/']", ">= 0"),
+    ],
+)
+def test_a_kind_that_cannot_be_served_is_refused(gossamer, tmp_path: Path, site: str, page: str, told: str):
+    text = (
+        f"[kinds]\nx = 1\n[[site]]\nname = 'x'\nabout = ''\n{site}\npages = [{{name = 'a', blocks = ['menu'], {page}}}]"
+    )
+    (tmp_path / "web.toml").write_text(text)
+    result = gossamer("simweb", "describe", "--web", str(tmp_path / "web.toml"), code=3)
+    assert re.search(told, result.err), result.err
 
 
 def test_a_kind_of_ones_own_is_served(gossamer, tmp_path: Path):

@@ -6,12 +6,13 @@ error that names the file and the field.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -22,14 +23,19 @@ Over = Literal[
     "site", "item", "all", "section", "tag", "author", "year", "month", "day", "facets", "calendar", "maze", "go", "search", "sitemap"
 ]  # fmt: skip
 Format = Literal["html", "rss", "atom", "sitemap", "pdf", "png"]
-Span = tuple[int, int]
+Span = tuple[Annotated[int, msgspec.Meta(ge=0)], Annotated[int, msgspec.Meta(ge=0)]]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 
 
 class PageKind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw_only=True):
     """Pages of one shape: where they are, how many there are, what is on them."""
 
     name: str
-    path: tuple[str, ...]  # a second path holds after the site's relaunch
+    path: Annotated[
+        tuple[str, ...], msgspec.Meta(min_length=1, max_length=2)
+    ]  # a second path holds after the site's relaunch
     over: Over = "site"
     blocks: tuple[str, ...] = ()
     format: Format = "html"
@@ -43,7 +49,7 @@ class PageKind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True
     parts: Span = (1, 1)  # over items: how many pages each has
     facets: dict[str, tuple[str, ...]] = {}
     depth: int = 0  # of traps: how far they go
-    share: float = 1.0  # over items: how many of them have it
+    share: Share = 1.0  # over items: how many of them have it
 
 
 class Kind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw_only=True):
@@ -52,25 +58,25 @@ class Kind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw
     name: str
     about: str
     pages: tuple[PageKind, ...]
-    share: int = 10  # how many of the sites, beside the other kinds
-    scale: int = 1  # how much larger they are than others of their rank
-    urls_per_item: int = 3  # about so many URLs exist for each item
+    share: Annotated[int, msgspec.Meta(ge=0)] = 10  # how many of the sites, beside the other kinds
+    scale: Count = 1  # how much larger they are than others of their rank
+    urls_per_item: Count = 3  # about so many URLs exist for each item
     sections: Span = (4, 8)
     tags: Span = (8, 24)
     authors: Span = (3, 12)
     years: Span = (2, 8)  # age when the web starts
-    per_page: int = 20
-    rebuilt: int = 3600  # seconds between two looks of its listings at what is new
-    edited: float = 0.2  # share of items that are edited
+    per_page: Count = 20
+    rebuilt: Count = 3600  # seconds between two looks of its listings at what is new
+    edited: Share = 0.2  # share of items that are edited
     steady: bool = False  # edited for ever, each at its own pace, rather than in the days after birth
-    deleted: float = 0.03
-    moved: float = 0.02
-    relaunched: float = 0.1  # share of sites that change their URLs around the start of the web
-    wire: float = 0.0  # share of items that are an agency's, with small edits
+    deleted: Share = 0.03
+    moved: Share = 0.02
+    relaunched: Share = 0.1  # share of sites that change their URLs around the start of the web
+    wire: Share = 0.0  # share of items that are an agency's, with small edits
     paragraphs: Span = (5, 14)
     external: Span = (0, 3)  # links to other hosts on an item's page
     platform: str = ""  # a domain that many such sites are hosted under
-    hosted: float = 0.0  # share of the sites that are
+    hosted: Share = 0.0  # share of the sites that are
     traits: tuple[str, ...] = ()  # that all its sites have
 
 
@@ -82,7 +88,7 @@ class Manner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     soft404: bool = False
     sessions: int = 0  # how many session ids it hands out
     latency_ms: Span = (0, 0)
-    failing: float = 0.0  # share of answers that are errors
+    failing: Share = 0.0  # share of answers that are errors
     fail_status: int = 503
     limit: int = 0  # requests per 10 s before it says 429
     retry_after: int = 0  # seconds, said with 429 and 503
@@ -107,24 +113,24 @@ class Trait(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     name: str
     about: str
     set: dict[str, Any]
-    share: float = 0.0
+    share: Share = 0.0
     group: str = ""
 
 
 class WebConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A whole web."""
 
-    seed: int = 1
-    hosts: int = 1000
-    pages: int = 100_000
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)] = 1
+    hosts: Count = 1000
+    pages: Count = 100_000
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
-    suffixes: tuple[str, ...] = ("test", "example")
-    port: int = 0  # in the URLs of http; 0: none
-    tls_port: int = 0  # in the URLs of https; 0: none
-    https: float = 0.0  # share of sites whose own URLs are https
-    languages: dict[str, int] = {}
-    kinds: dict[str, int] = {}  # if given, only these, with these shares
-    traits: dict[str, float] = {}  # shares that replace those of the traits
+    suffixes: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("test", "example")
+    port: Port = 0  # in the URLs of http; 0: none
+    tls_port: Port = 0  # in the URLs of https; 0: none
+    https: Share = 0.0  # share of sites whose own URLs are https
+    languages: dict[str, Count] = {}
+    kinds: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}  # if given, only these, with these shares
+    traits: dict[str, Share] = {}  # shares that replace those of the traits
     site: tuple[Kind, ...] = ()  # further kinds, or others of a name
     trait: tuple[Trait, ...] = ()
 
@@ -141,6 +147,9 @@ def load_web(path: Path | None = None, **given: Any) -> WebConfig:
     config = _fit(msgspec.to_builtins(config) | {k: v for k, v in given.items() if v is not None}, WebConfig, "the web")
     if config.hosts < 1 or config.pages < config.hosts:
         raise SettingsError(f"a web of {config.hosts} hosts needs at least one page each; pages = {config.pages}")
+    for suffix in config.suffixes:
+        if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", suffix):
+            raise SettingsError(f"{suffix!r} is no suffix of host names; write it like test or co.example")
     if config.start.tzinfo is None:
         config = msgspec.structs.replace(config, start=config.start.replace(tzinfo=UTC))
     return config

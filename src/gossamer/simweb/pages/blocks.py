@@ -12,12 +12,14 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from gossamer.errors import SettingsError
-from gossamer.simweb.config import Kind, Span
+from gossamer.simweb.config import Kind, PageKind, Span
 from gossamer.simweb.pages import content, navigation, ways
 from gossamer.simweb.pages.find import SESSION, Found
 from gossamer.simweb.pages.templates import paths
 from gossamer.simweb.pages.view import Block, View, view
+from gossamer.simweb.sites.banks import TOPICS
 from gossamer.simweb.sites.draw import key_of
+from gossamer.simweb.sites.pattern import SPAN
 
 Maker = Callable[[View, Span | None], Block | None]
 
@@ -39,17 +41,54 @@ def compose(found: Found) -> list[Block]:
     ]
 
 
+# What the paths of pages must say, so that they can be told from each other.
+NEEDED = {
+    "item": {"id"}, "section": {"section"}, "tag": {"tag"}, "author": {"author"}, "year": {"year"}, "month": {"year", "month"},
+    "day": {"year", "month", "day"}, "calendar": {"year", "month"}, "maze": {"maze"}, "facets": {"section"}, "go": {"url"},
+    "search": {"q"}, "sitemap": {"page"},
+}  # fmt: skip
+# What they may say besides.
+ALLOWED = {
+    "item": {"slug", "section", "year", "month", "day", "page"}, "all": {"page"}, "section": {"page"}, "tag": {"page"}, "author": {"page"},
+    "year": {"section"}, "month": {"section"}, "day": {"section"},
+}  # fmt: skip
+FORMATS = {"pdf": {"item"}, "png": {"item"}, "rss": {"all"}, "atom": {"all"}, "sitemap": {"sitemap"}}
+MOST = {"sections": TOPICS, "tags": SPAN, "authors": SPAN}
+
+
 def check(kind: Kind) -> None:
-    """Refuse a kind whose pages have paths or blocks that mean nothing."""
+    """Refuse a kind that could not be served."""
+    for name in ("sections", "tags", "authors", "years", "paragraphs", "external"):
+        low, high = getattr(kind, name)
+        if low > high or high > MOST.get(name, 1000) or (low < 1 and name != "external"):
+            most = MOST.get(name, 1000)
+            raise SettingsError(
+                f"site {kind.name}: {name} = [{low}, {high}] must rise, from 1 or more to at most {most}"
+            )
     for page in kind.pages:
         try:
-            parsed(page.blocks)
-            for template in page.path:
-                paths(template)
+            _check_page(page)
         except SettingsError as error:
             raise SettingsError(f"site {kind.name}, page {page.name}: {error}") from None
-        if not page.path or (page.format == "html" and not page.blocks and page.over != "go"):
-            raise SettingsError(f"site {kind.name}, page {page.name}: a page needs a path and some blocks")
+
+
+def _check_page(page: PageKind) -> None:
+    parsed(page.blocks)
+    needed = NEEDED.get(page.over, set())
+    for template in page.path:
+        fields = {field for path in paths(template) if path for field in path.fields}
+        if wrong := needed - fields:
+            raise SettingsError(f"path {template!r} needs {{{min(wrong)}}}, as pages over {page.over} do")
+        if wrong := fields - needed - ALLOWED.get(page.over, set()):
+            raise SettingsError(f"path {template!r} cannot have {{{min(wrong)}}}: pages over {page.over} have none")
+    if page.format == "html" and not page.blocks and page.over != "go":
+        raise SettingsError("a page needs blocks")
+    if page.over not in FORMATS.get(page.format, {page.over}):
+        raise SettingsError(f"format {page.format} is for pages over {' or '.join(FORMATS[page.format])}")
+    if page.over == "facets" and not page.facets:
+        raise SettingsError("pages over facets need some, such as facets = { sort = ['price', 'new'] }")
+    if not 1 <= page.parts[0] <= page.parts[1]:
+        raise SettingsError(f"parts = {list(page.parts)} must rise from 1 or more")
 
 
 def _with(url: str, session: str) -> str:
