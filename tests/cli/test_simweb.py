@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -330,6 +332,36 @@ def test_politeness_is_judged_by_the_log(gossamer, tmp_path: Path):
     assert gossamer("--json", "simweb", "politeness", log, code=1).rows[0]["requests"] == 3
     assert "no violations" in gossamer("simweb", "politeness", log, "--delay", "0").out
     assert "cannot read" in gossamer("simweb", "politeness", str(tmp_path / "none.log"), code=2).err
+
+
+@pytest.mark.parametrize(
+    ("seeds", "told"),
+    [(b"junk", "junk is not on this web"), (b"\xff\xfe", "cannot read the seeds"), (b" ", "has no URLs")],
+)
+def test_seeds_must_be_of_this_web(gossamer, tmp_path: Path, seeds: bytes, told: str):
+    (tmp_path / "seeds.txt").write_bytes(seeds)
+    result = gossamer("simweb", "truth", tmp_path / "truth", *SMALL, "--seeds", tmp_path / "seeds.txt", code=2)
+    assert told in result.err
+
+
+def test_a_killed_truth_takes_its_workers_along_and_starts_again(gossamer, tmp_path: Path):
+    options = ["--hosts", "200", "--pages", "20000", "--workers", "2"]
+    command = [sys.executable, "-m", "gossamer", "-q", "simweb", "truth", str(tmp_path / "truth"), *options]
+    for number in (signal.SIGKILL, signal.SIGINT):
+        with subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
+            until = time.monotonic() + 30
+            while (
+                len(children := psutil.Process(process.pid).children(recursive=True)) < 3 and time.monotonic() < until
+            ):
+                time.sleep(0.1)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=20)
+        gone, alive = psutil.wait_procs(children, timeout=10)
+        assert gone
+        assert not alive
+        assert "Traceback" not in said
+    gossamer("-q", "simweb", "truth", tmp_path / "truth", *SMALL, "--workers", "1")
+    assert (tmp_path / "truth" / "truth.json").exists()
 
 
 def test_a_busy_port_is_told(gossamer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -37,11 +38,6 @@ At = Annotated[
     ),
 ]
 
-TROUBLE = (
-    "slow", "sluggish", "drips", "stalls", "hangs-up", "flaky", "down-at-times", "broken", "strict", "robots-broken",
-    "expired-certificate", "strange-certificate",
-)  # fmt: skip
-
 
 def add_to(app: typer.Typer) -> None:
     """Register these commands."""
@@ -49,12 +45,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _config(file: Path | None, calm: bool, **given: Any) -> WebConfig:
-    import msgspec
-
     from gossamer.simweb.config import load_web
 
-    config = load_web(file, **given)
-    return msgspec.structs.replace(config, traits=config.traits | dict.fromkeys(TROUBLE, 0.0)) if calm else config
+    return load_web(file, **given, calm=calm or None)
 
 
 def _moment(text: str | None, config: WebConfig) -> int:
@@ -121,13 +114,15 @@ def serve(
             show.print_json_lines([{"event": "serving", **said, "first": first}])
             sys.stdout.flush()
         elif not chosen.quiet:
+            known = said["addresses"]
+            where = f"{known[0]} to {known[-1]}" if isinstance(known, list) and len(known) > 1 else "127.0.0.1"
             ports = ", ".join(
                 f"{name.removesuffix('_port').replace('port', 'http')} {value}"
                 for name, value in said.items()
                 if name != "addresses"
             )
             typer.echo(
-                f"Serving {web.hosts:,} sites on 127.0.0.1 ({ports}); the first are {', '.join(first)}. Ctrl-C ends it."
+                f"Serving {web.hosts:,} sites on {where} ({ports}); the first are {', '.join(first)}. Ctrl-C ends it."
             )
 
     run(web, Serving(moment, speed, port, tls_port, dns_port, addresses, log, ca, tell))
@@ -170,11 +165,11 @@ def truth(
     )
     start = _moment(at, config)
     try:
-        named = (
-            [line.strip() for line in seeds.read_text(encoding="utf-8").splitlines() if line.strip()] if seeds else []
-        )
-    except OSError as error:
-        raise UsageError(f"cannot read the seeds {seeds}: {error.strerror}") from error
+        named = seeds.read_text(encoding="utf-8-sig").split() if seeds else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the seeds {seeds}: {getattr(error, 'strerror', None) or error}") from error
+    if seeds and not named:
+        raise UsageError(f"{seeds} has no URLs")
     tell = (lambda _: None) if chosen.quiet or chosen.json else (lambda line: typer.echo(line, err=True))
     counts = write_truth(config, folder, Span(start, _moment(until, config) if until else start), named, workers, tell)
     if chosen.json:
@@ -192,6 +187,7 @@ def describe(
     hosts: Hosts = None,
     pages: Pages = None,
     https: Https = None,
+    calm: Calm = False,
     at: At = None,
     kinds: Annotated[bool, typer.Option("--kinds", help="The kinds of site, with their pages.")] = False,
     traits: Annotated[bool, typer.Option("--traits", help="The traits of hosts.")] = False,
@@ -205,7 +201,7 @@ def describe(
     from gossamer.simweb.web import Web
 
     chosen = options(context)
-    config = _config(file, False, seed=seed, hosts=hosts, pages=pages, https=https)
+    config = _config(file, calm, seed=seed, hosts=hosts, pages=pages, https=https)
     if kinds:
         rows = words.kinds(config)
     elif traits:
@@ -234,7 +230,7 @@ def export(
     most: Annotated[int, typer.Option("--most", min=1, help="Stop after so many pages.")] = 1_000_000,
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port nginx is to listen on.")] = 8081,
 ) -> None:
-    """Write the web as files that nginx serves, as it stands at one moment."""
+    """Write the web as files that nginx serves, as it stands at one moment; calm, by http and under the sites' own names only."""
     from gossamer.cli import show
     from gossamer.simweb.truth.export import export as run
     from gossamer.simweb.web import Web
@@ -246,7 +242,7 @@ def export(
         show.print_json_lines([done])
     elif not chosen.quiet:
         typer.echo(
-            f"{done['pages']:,} pages and {done['redirects']:,} redirects; serve them with `nginx -p {folder} -c nginx.conf`"
+            f"{done['pages']:,} pages and {done['redirects']:,} redirects; serve them with `nginx -p {shlex.quote(str(folder))} -c nginx.conf`"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -27,6 +27,7 @@ Span = tuple[Annotated[int, msgspec.Meta(ge=0)], Annotated[int, msgspec.Meta(ge=
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+FIRST_YEAR, LAST_YEAR = 1980, 2200
 
 
 class PageKind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw_only=True):
@@ -57,7 +58,7 @@ class Kind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw
 
     name: str
     about: str
-    pages: tuple[PageKind, ...]
+    pages: Annotated[tuple[PageKind, ...], msgspec.Meta(min_length=1)]
     share: Annotated[int, msgspec.Meta(ge=0)] = 10  # how many of the sites, beside the other kinds
     scale: Count = 1  # how much larger they are than others of their rank
     urls_per_item: Count = 3  # about so many URLs exist for each item
@@ -75,7 +76,9 @@ class Kind(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, kw
     wire: Share = 0.0  # share of items that are an agency's, with small edits
     paragraphs: Span = (5, 14)
     external: Span = (0, 3)  # links to other hosts on an item's page
-    platform: str = ""  # a domain that many such sites are hosted under
+    platform: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]*$")] = (
+        ""  # a domain that many such sites are hosted under
+    )
     hosted: Share = 0.0  # share of the sites that are
     traits: tuple[str, ...] = ()  # that all its sites have
 
@@ -94,7 +97,9 @@ class Manner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     retry_after: int = 0  # seconds, said with 429 and 503
     down_minutes: int = 0  # of each hour
     silent: Literal["", "close", "stall", "drip"] = ""  # hangs up, never answers, or sends a byte a second
-    robots: str = "plain"
+    robots: Literal["plain", "none", "empty", "closed", "broken", "redirect", "html", "messy", "named", "large"] = (
+        "plain"
+    )
     crawl_delay: int = 0
     legacy: bool = False  # a charset from before Unicode
     declared: Literal["both", "header", "meta", "none", "wrong"] = "both"
@@ -115,6 +120,7 @@ class Trait(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     set: dict[str, Any]
     share: Share = 0.0
     group: str = ""
+    trouble: bool = False  # calm webs have none of it
 
 
 class WebConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -127,6 +133,7 @@ class WebConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     suffixes: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("test", "example")
     port: Port = 0  # in the URLs of http; 0: none
     tls_port: Port = 0  # in the URLs of https; 0: none
+    calm: bool = False  # no host is slow, failing, silent or limiting
     https: Share = 0.0  # share of sites whose own URLs are https
     languages: dict[str, Count] = {}
     kinds: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}  # if given, only these, with these shares
@@ -150,6 +157,8 @@ def load_web(path: Path | None = None, **given: Any) -> WebConfig:
     for suffix in config.suffixes:
         if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", suffix):
             raise SettingsError(f"{suffix!r} is no suffix of host names; write it like test or co.example")
+    if not FIRST_YEAR <= config.start.year <= LAST_YEAR:
+        raise SettingsError(f"start = {config.start:%Y-%m-%d}: choose a year from {FIRST_YEAR} to {LAST_YEAR}")
     if config.start.tzinfo is None:
         config = msgspec.structs.replace(config, start=config.start.replace(tzinfo=UTC))
     return config
@@ -172,7 +181,9 @@ def traits_of(config: WebConfig) -> dict[str, Trait]:
     _known("trait", config.traits, known)
     given = {name: msgspec.structs.replace(known[name], share=share) for name, share in config.traits.items()}
     for trait in known.values():
-        _fit(trait.set, Manner, f"trait {trait.name}")
+        how = _fit(trait.set, Manner, f"trait {trait.name}")
+        if how.latency_ms[0] > how.latency_ms[1]:
+            raise SettingsError(f"trait {trait.name}: latency_ms must rise")
     for group in {trait.group for trait in given.values() if trait.group}:
         total = sum(trait.share for trait in given.values() if trait.group == group)
         if total > 1:
@@ -202,7 +213,10 @@ def manner(sets: dict[str, Any]) -> Manner:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        if type(found.get("start")) is date:
+            found["start"] = datetime.combine(found["start"], time(), UTC)
+        return found
     except OSError as error:
         raise SettingsError(f"cannot read the web {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

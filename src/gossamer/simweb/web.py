@@ -48,9 +48,13 @@ class Web:
         self.kinds = kinds_of(config)
         for kind, _ in self.kinds:
             check(kind)
+            if unknown := sorted(set(kind.traits) - traits_of(config).keys()):
+                raise SettingsError(
+                    f"site {kind.name}: no trait {unknown[0]!r}; see `gossamer simweb describe --traits`"
+                )
         self.shares = {kind.name: _shares(kind) for kind, _ in self.kinds}
         self._kind_steps = list(accumulate(share for _, share in self.kinds))
-        self._groups = _groups(traits_of(config))
+        self._groups = _groups(traits_of(config), config.calm)
         self._traits = traits_of(config)
         self._slots = _slots(config)
         self._places = {code: [n for n, other in enumerate(self._slots) if other == code] for code in set(self._slots)}
@@ -102,7 +106,7 @@ class Web:
         names = list(kind.traits)
         for salt, group in self._groups:
             place = (xxh3_64_intdigest(salt, key) >> 32) * 1_000_000 >> 32
-            names += [name for low, high, name in group if low <= place < high]
+            names += [name for low, high, name in group if name and low <= place < high]
         return self._manner(tuple(names))
 
     def _merged(self, names: tuple[str, ...]) -> Manner:
@@ -120,13 +124,14 @@ class Web:
             index = near if near < self.hosts else index
         return self.site(index)
 
-    def story(self, code: str, born: int, key: int) -> int:
-        """The key of the agency's story that an item of that day tells."""
-        pace = self._story_seconds[code]
-        return key_of(self.config.seed, "story", code, born // pace, key >> 32 & 1) | WIRE
+    def story(self, site: Site, number: int, born: int) -> int:
+        """The key of the agency's story that an item tells: the n-th item of each site in a time tells the n-th story of that time."""
+        time = born // self._story_seconds[site.code]
+        place = number - site.count(time * self._story_seconds[site.code] - 1)
+        return key_of(self.config.seed, "story", site.code, time, place) | WIRE
 
     def _pace(self, code: str) -> int:
-        """Seconds in which an agency sends two stories: long enough that about four sites of a language tell each."""
+        """Seconds in which an agency counts its stories anew: long enough that the sites of a language tell some eight."""
         slots = self._slots.count(code)
         total = sum(share for _, share in self.kinds)
         wired = sum(
@@ -147,13 +152,13 @@ def _shares(kind: Kind) -> Shares:
     return Shares(millionths(kind.wire), millionths(kind.relaunched), millionths(kind.hosted), fates)
 
 
-def _groups(traits: dict[str, Trait]) -> list[tuple[bytes, list[tuple[int, int, str]]]]:
+def _groups(traits: dict[str, Trait], calm: bool) -> list[tuple[bytes, list[tuple[int, int, str]]]]:
     """The traits by group, each with the part of a million in which it is drawn; a group's draws depend on its name alone."""
     groups: dict[str, list[tuple[int, int, str]]] = {}
     for trait in traits.values():
         group = groups.setdefault(trait.group or trait.name, [])
         low = group[-1][1] if group else 0
-        group.append((low, low + millionths(trait.share), trait.name))
+        group.append((low, low + millionths(trait.share), "" if calm and trait.trouble else trait.name))
     return [(name.encode(), group) for name, group in sorted(groups.items())]
 
 
@@ -163,11 +168,11 @@ def _slots(config: WebConfig) -> list[str]:
     if unknown:
         raise SettingsError(f"[languages]: no language {unknown[0]!r}; known are {', '.join(languages())}")
     shares = config.languages or {code: share for code, share in LANGUAGES.items() if code in languages()}
-    steps = list(accumulate(shares.values()))
-    evenly = [
-        next(code for code, step in zip(shares, steps, strict=True) if place * steps[-1] < step * SLOTS)
-        for place in range(SLOTS)
-    ]
+    total = sum(shares.values())
+    # One place each, if there are enough, and the rest where it is missed most.
+    evenly = list(shares)[:SLOTS]
+    while len(evenly) < SLOTS:
+        evenly.append(min(shares, key=lambda code: (evenly.count(code) * total - shares[code] * SLOTS, code)))
     order = numbers(key_of(config.seed, "slots"), SLOTS)
     return [evenly[place] for place in sorted(range(SLOTS), key=lambda place: (order[place], place))]
 

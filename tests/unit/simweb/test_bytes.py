@@ -12,7 +12,7 @@ from gossamer.simweb.config import load_web
 from gossamer.simweb.truth.describe import digest
 from gossamer.simweb.web import Web
 
-PINNED = "aee4cb6cf08225b6888845f391f9f80f0eb4913bb290c609237129512f0f5ac6"
+PINNED = "141282f203fd5504dd41a1d31c69169e7814950acd9d65359bd5b06b5758258f"
 SCRIPT = """
 from gossamer.simweb.config import load_web
 from gossamer.simweb.truth.describe import digest

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gossamer.simweb.config import load_web
+from gossamer.simweb.config import Manner, load_web
 from gossamer.simweb.sites.banks import day
 from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, numbers, pick
 from gossamer.simweb.sites.life import NEVER, Fates, life, restless
 from gossamer.simweb.sites.names import Names
 from gossamer.simweb.sites.pattern import SPAN, Pattern
 from gossamer.simweb.sites.site import day_number, month_days
+from gossamer.simweb.sites.text import languages
 from gossamer.simweb.web import Web
 from tests.unit.simweb.webs import DAY, KINDS, site_at, small
 
@@ -117,6 +118,23 @@ def test_the_mix_is_as_asked():
     assert codes["de"] == codes["en"]
     own = sum(site.manner.www for site in sites) / 4096
     assert 0.42 < own < 0.48
+
+
+def test_every_language_has_its_place():
+    for seed in (1, 2, 3):
+        web = Web(load_web(hosts=100, pages=1000, seed=seed))
+        assert {web.site(index).code for index in range(64)} == set(languages())
+
+
+def test_calm_takes_away_trouble_and_nothing_else():
+    wild, calm = (Web(load_web(hosts=3000, pages=30_000, calm=each)) for each in (False, True))
+    plain = Manner()
+    for index in range(3000):
+        one, other = wild.site(index).manner, calm.site(index).manner
+        assert (other.latency_ms, other.failing, other.limit, other.silent, other.tls) == ((0, 0), 0, 0, "", "good")
+        for name in ("www", "other", "soft404", "sessions", "legacy", "declared", "gzip", "validators", "hrefs"):
+            assert getattr(one, name) == getattr(other, name)
+        assert other.robots == (one.robots if one.robots != "broken" else plain.robots)
 
 
 def test_neighbours_are_known_and_speak_the_language():

@@ -362,6 +362,9 @@ def test_wire_stories_are_told_alike_but_not_quite():
                 stories.setdefault(site.item(number).story, []).append((site, number))
     shared = [told for told in stories.values() if len({site.index for site, _ in told}) > 1]
     assert len(shared) > 20
+    assert all(len({site.index for site, _ in told}) == len(told) for told in stories.values()), (
+        "told twice on one site"
+    )
     alike = []
     for told in shared[:20]:
         texts = [_sentences(site, number) for site, number in told[:2]]

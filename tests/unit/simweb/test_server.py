@@ -68,7 +68,7 @@ def test_one_connection_serves_many_requests_in_order():
     assert [head[:6] for head in heads] == [b"200 OK"] * 3
     for host, head in zip(hosts, heads, strict=True):
         name = site_at(web, host).name.encode()
-        assert b"| " + name + b"</title>" in head
+        assert b"<title>" + name + b"</title>" in head
 
 
 def test_lengths_are_right_and_head_sends_no_body():
@@ -89,7 +89,12 @@ def test_a_proxys_request_names_the_host_itself():
         proxied = ask(port, get("elsewhere", f"http://{host}/"))
         bare = ask(port, get("elsewhere", f"http://{host}"))
         upper = ask(port, get(host.upper() + ":8080"))
+        odd = [
+            ask(port, get("x", form))
+            for form in (f"HTTP://{host.upper()}/", f"http://me:pass@{host}/", f"http://{host}?x=1")
+        ]
     assert direct == proxied == bare == upper
+    assert all(answer == direct for answer in odd)
     assert direct.startswith(b"HTTP/1.1 200")
 
 
@@ -112,6 +117,44 @@ def test_bad_requests_are_refused_and_the_next_client_is_served(data: bytes, sta
     with serving(web) as port:
         assert ask(port, data).startswith(f"HTTP/1.1 {status} ".encode())
         assert ask(port, get(web.site(0).host)).startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_does_not_read_is_not_read_from_and_holds_up_nobody():
+    web = small("wiki")
+    host = web.site(0).host
+    many = get(host).replace(b"Connection: close\r\n", b"") * 600_000
+    with serving(web) as port, socket.create_connection(("127.0.0.1", port), timeout=2) as deaf:
+        with suppress(TimeoutError):
+            deaf.sendall(many)
+            pytest.fail("the server took everything")
+        assert ask(port, get(web.site(1).host)).startswith(b"HTTP/1.1 200")
+        got = b""
+        while got.count(b"HTTP/1.1 200 OK") < 200:
+            got += deaf.recv(1 << 20)
+
+
+def test_what_comes_after_the_last_request_is_left_alone():
+    web = small("wiki")
+    with serving(web) as port:
+        assert ask(port, get(web.site(0).host) * 20).count(b"HTTP/1.1 200") == 1
+        assert ask(port, b"XX\r\n\r\n" * 20).count(b"HTTP/1.1 400") == 1
+        body = (
+            get(web.site(0).host).replace(b"Connection: close", b"Content-Length: 4") + b"GET " + get(web.site(0).host)
+        )
+        assert ask(port, body).count(b"HTTP/1.1") == 1
+
+
+def test_redirects_cannot_break_out_of_their_header():
+    web = small("portal")
+    host = web.site(0).host
+    with serving(web) as port:
+        for inside in ("%0d%0aSet-Cookie:%20a=b%0d%0a%0d%0ahello", "%E4%BD%A0", "%00%7f"):
+            got = ask(port, get(host, f"/go?url=http%3A%2F%2Fx.test%2F{inside}"))
+            assert got.startswith(b"HTTP/1.1 302")
+            assert (
+                f"Location: http://x.test/{inside.upper().replace('SET-COOKIE:', 'Set-Cookie:').replace('A=B', 'a=b').replace('HELLO', 'hello')}\r\n".encode()
+                in got
+            )
 
 
 def test_a_head_in_single_bytes_is_understood():

@@ -15,7 +15,7 @@ from gossamer.simweb.sites.site import Site
 from gossamer.simweb.web import Web
 
 KINDS = ("blog", "docs", "events", "forum", "gazette", "library", "news", "portal", "shop", "wiki")
-CALM = dict.fromkeys(
+CALM: dict[str, float] = dict.fromkeys(
     ("slow", "sluggish", "drips", "stalls", "hangs-up", "flaky", "down-at-times", "broken", "strict", "robots-broken"),
     0.0,
 )

@@ -53,7 +53,7 @@ ALLOWED = {
     "year": {"section"}, "month": {"section"}, "day": {"section"},
 }  # fmt: skip
 FORMATS = {"pdf": {"item"}, "png": {"item"}, "rss": {"all"}, "atom": {"all"}, "sitemap": {"sitemap"}}
-MOST = {"sections": TOPICS, "tags": SPAN, "authors": SPAN}
+MOST = {"sections": TOPICS, "tags": SPAN, "authors": SPAN, "years": 100, "external": 200, "parts": 1000}
 
 
 def check(kind: Kind) -> None:
@@ -87,8 +87,8 @@ def _check_page(page: PageKind) -> None:
         raise SettingsError(f"format {page.format} is for pages over {' or '.join(FORMATS[page.format])}")
     if page.over == "facets" and not page.facets:
         raise SettingsError("pages over facets need some, such as facets = { sort = ['price', 'new'] }")
-    if not 1 <= page.parts[0] <= page.parts[1]:
-        raise SettingsError(f"parts = {list(page.parts)} must rise from 1 or more")
+    if not 1 <= page.parts[0] <= page.parts[1] <= MOST["parts"]:
+        raise SettingsError(f"parts = {list(page.parts)} must rise, from 1 or more to at most {MOST['parts']}")
 
 
 def _with(url: str, session: str) -> str:
@@ -102,7 +102,7 @@ def parsed(names: tuple[str, ...]) -> list[tuple[Maker, Span | None]]:
     """Blocks by name with their numbers: at least, at most."""
     found = []
     for text in names:
-        name, *amounts = text.split()
+        name, *amounts = text.split() or [""]
         if name not in BLOCKS or not all(amount.isdigit() for amount in amounts):
             raise SettingsError(f"there is no block {text!r}; known are {', '.join(BLOCKS)}, each with its numbers")
         span = (int(amounts[0]), int(amounts[-1])) if amounts else None

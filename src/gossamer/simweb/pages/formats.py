@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 
 from gossamer.simweb.pages.body import paragraphs, teaser
 from gossamer.simweb.pages.find import Found, address
@@ -105,18 +106,27 @@ def sitemap_index(site: Site, moment: int) -> bytes:
 
 
 def pdf(here: View) -> bytes:
-    """A text as PDF, in a font every reader has; letters beyond Latin-1 become question marks."""
+    """A text as PDF: in a font every reader has, or by its Unicode numbers where that font lacks letters."""
     assert here.item is not None
     version = here.site.life(here.item.number).version(here.moment)
     text = [title(here), ""]
     for paragraph in paragraphs(here.site, here.item, version, here.site.kind.paragraphs):
         text += [*_wrapped(paragraph), ""]
-    return _pdf([text[start : start + LINES] for start in range(0, len(text), LINES)], title(here))
+    pages = [text[start : start + LINES] for start in range(0, len(text), LINES)]
+    try:
+        "".join(text).encode("cp1252")
+    except UnicodeEncodeError:
+        return _pdf(pages, title(here), UNICODE_FONT, _hexadecimal)
+    return _pdf(pages, title(here), LATIN_FONT, _literal)
 
 
 def _wrapped(text: str) -> list[str]:
+    """Lines of a text; where words have no spaces between them, by length alone."""
     lines, line = [], ""
     for word in text.split():
+        while len(word) > LINE:
+            lines.append(word[: LINE // 2])
+            word = word[LINE // 2 :]
         if line and len(line) + len(word) >= LINE:
             lines.append(line)
             line = ""
@@ -124,37 +134,67 @@ def _wrapped(text: str) -> list[str]:
     return [*lines, line]
 
 
-def _pdf(pages: list[list[str]], name: str) -> bytes:
-    """The objects of a PDF: catalogue, pages, font, information, then a page and its content each."""
-    kids = " ".join(f"{5 + 2 * n} 0 R" for n in range(len(pages)))
+def _pdf(pages: list[list[str]], name: str, font: tuple[bytes, ...], spell: Callable[[str], bytes]) -> bytes:
+    """The objects of a PDF: catalogue, pages, information, the font's, then a page and its content each."""
+    first = 4 + len(font)
+    kids = " ".join(f"{first + 2 * n} 0 R" for n in range(len(pages)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-        b"<< /Title (" + _literal(name) + b") /Producer (Gossamer simweb) >>",
+        b"<< /Title <FEFF" + name.encode("utf-16-be").hex().upper().encode() + b"> /Producer (Gossamer simweb) >>",
+        *font,
     ]
     for place, lines in enumerate(pages):
-        content = (
-            b"BT /F1 10 Tf 50 790 Td 14 TL\n"
-            + b"".join(b"(" + _literal(line) + b") Tj T*\n" for line in lines)
-            + b"ET\n"
-        )
+        shown = b"".join(spell(line) + b" Tj T*\n" for line in lines)
+        content = b"BT /F1 10 Tf 50 790 Td 14 TL\n" + shown + b"ET\n"
         objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>"
-            % (6 + 2 * place)
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 4 0 R >> >> /Contents %d 0 R >>"
+            % (first + 1 + 2 * place)
         )
-        objects.append(b"<< /Length %d >>\nstream\n" % len(content) + content + b"endstream")
+        objects.append(_stream(content))
     out, offsets = bytearray(b"%PDF-1.4\n"), []
     for number, item in enumerate(objects, 1):
         offsets.append(len(out))
         out += b"%d 0 obj\n" % number + item + b"\nendobj\n"
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    end = b"trailer\n<< /Size %d /Root 1 0 R /Info 4 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(out))
+    end = b"trailer\n<< /Size %d /Root 1 0 R /Info 3 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(out))
     return bytes(out) + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end
 
 
+def _stream(content: bytes) -> bytes:
+    return b"<< /Length %d >>\nstream\n" % len(content) + content + b"endstream"
+
+
+def _unicode_map() -> bytes:
+    """A CMap by which every code is its own Unicode number, in ranges of one leading byte as readers want them."""
+    ranges = [b"<%02X00> <%02XFF> <%02X00>\n" % (high, high, high) for high in range(256)]
+    blocks = [ranges[start : start + 100] for start in range(0, 256, 100)]
+    listed = b"".join(b"%d beginbfrange\n" % len(block) + b"".join(block) + b"endbfrange\n" for block in blocks)
+    return (
+        b"/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n/CMapName /Simweb def\n/CMapType 2 def\n"
+        b"1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n" + listed + b"endcmap\nend\nend\n"
+    )
+
+
+LATIN_FONT = (b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",)
+UNICODE_FONT = (
+    b"<< /Type /Font /Subtype /Type0 /BaseFont /Simweb /Encoding /Identity-H /DescendantFonts [5 0 R] /ToUnicode 7 0 R >>",
+    b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Simweb /FontDescriptor 6 0 R /DW 600 /CIDSystemInfo %b >>"
+    % b"<< /Registry (Adobe) /Ordering (Identity) /Supplement 0 >>",
+    b"<< /Type /FontDescriptor /FontName /Simweb /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /StemV 80 %b >>"
+    % b"/Ascent 800 /Descent -200 /CapHeight 700",
+    _stream(_unicode_map()),
+)
+
+
+def _hexadecimal(text: str) -> bytes:
+    """A text by the numbers of its letters; those beyond the first 65,536 do not occur."""
+    return b"<" + text.encode("utf-16-be").hex().upper().encode() + b">"
+
+
 def _literal(text: str) -> bytes:
-    return text.encode("cp1252", "replace").replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)")
+    text_bytes = text.encode("cp1252").replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)")
+    return b"(" + text_bytes + b")"
 
 
 def png(found: Found) -> bytes:

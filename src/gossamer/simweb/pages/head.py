@@ -51,7 +51,7 @@ def head(here: View, title: str) -> str:
         parts.append(form.format(declared(site)))
     if site.manner.hrefs == "base":
         parts.append(f'<base href="{site.origin}/">\n')
-    parts.append(f"<title>{title} | {site.name}</title>\n")
+    parts.append(f"<title>{title}</title>\n" if title == site.name else f"<title>{title} | {site.name}</title>\n")
     if page.noindex:
         parts.append('<meta name="robots" content="noindex">\n')
     if here.item is not None:

@@ -13,6 +13,7 @@ from gossamer.simweb.sites.text import topic
 
 # What quoting makes of each character of a URL; the same as quote(url, safe=""), which takes ten times as long.
 QUOTED = {code: quote(chr(code), safe="") for code in range(128)}
+PLAIN = "".join(map(chr, range(0x21, 0x7F)))  # what may stand in a header as it is
 EVERYTHING, SECTIONS = Listing(), Sections()
 
 
@@ -69,7 +70,7 @@ class Go(Range):
     """A redirector on the site's own host to anywhere; args are the URL it leads to."""
 
     def read(self, site: Site, page: PageKind, fields: dict[str, str]) -> Args | None:
-        url = unquote(fields["url"])
+        url = quote(unquote(fields["url"]), safe=PLAIN)
         return (url,) if url.startswith(("http://", "https://")) else None
 
     def fields(self, site: Site, args: Args, moved: bool) -> dict[str, str]:

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 from msgspec.structs import replace
+from xxhash import xxh3_64_hexdigest
 
 from gossamer.simweb.pages import formats
 from gossamer.simweb.pages.blocks import compose
@@ -69,10 +70,6 @@ def respond(
 def _page(site: Site, found: Found, headers: Mapping[str, str]) -> Response:
     """A page that is there, or word that it is as the client knows it."""
     assert found.page is not None
-    tag = f'"{key_of(site.key, found.page.name, found.own, found.session, found.since):016x}"'
-    fields = _validators(site, tag, found.since)
-    if _unchanged(headers, dict(fields), found.since):
-        return Response(304, fields, page=found.page.name)
     kind = found.page.format
     about = TYPES[kind]
     if kind == "html":
@@ -81,6 +78,9 @@ def _page(site: Site, found: Found, headers: Mapping[str, str]) -> Response:
             about += f"; charset={declared(site)}"
     else:
         body = _other(found, kind)
+    fields = _validators(site, f'"{xxh3_64_hexdigest(body)}"', found.since)
+    if _unchanged(headers, dict(fields), found.since):
+        return Response(304, fields, page=found.page.name)
     fields.append(("Content-Type", about))
     if site.manner.gzip and "gzip" in headers.get("accept-encoding", "") and kind != "png":
         body = gzip.compress(body, 1, mtime=0)

@@ -17,6 +17,7 @@ DIGITS = {"year": r"\d{4}", "month": r"\d{2}", "day": r"\d{2}", "id": r"\d{1,15}
 SEGMENTS = {"section", "tag", "author", "slug"}
 ITEMS = {"id", "slug", "section", "year", "month", "day", "page"}
 REST = {"url", "maze", "q"}
+SPELLED = re.compile(r"[A-Za-z0-9/._~!$'()*+,;:@%?&=-]*")
 FIELD = re.compile(r"\{(\w+)\}")
 
 
@@ -35,6 +36,8 @@ class Path:
             )
         self.form = FIELD.sub("%s", template.replace("%", "%%"))
         self.of_item = attrgetter(*FIELD.findall(template)) if self.fields and self.fields <= ITEMS else None
+        if not SPELLED.fullmatch(FIELD.sub("", template)) or len(FIELD.findall(template)) != len(self.fields):
+            raise SettingsError(f"path {template!r}: write it as URLs are, percent-encoded, each field once")
         path, _, query = template.partition("?")
         self.pattern = re.compile(_regex(path))
         self.prefix = path.partition("{")[0]

@@ -56,10 +56,11 @@ def _dated(here: View, page: PageKind, date: Args) -> Link:
     return address(here.site, page, date, here.moment), RANGES[page.over].title(here.site, date)
 
 
-def months(here: View, span: Span | None) -> Block:
+def months(here: View, span: Span | None) -> Block | None:
     """A calendar's way on: the months before and after, and the next year."""
     reach = RANGES[here.page.over]
-    assert isinstance(reach, Calendar)
+    if not isinstance(reach, Calendar):
+        return None
     year, month = here.found.args
     around = [(year + (month + step - 1) // 12, (month + step - 1) % 12 + 1) for step in (-1, 1, 12)]
     return Block(
@@ -73,11 +74,11 @@ def months(here: View, span: Span | None) -> Block:
     )
 
 
-def deeper(here: View, span: Span | None) -> Block:
+def deeper(here: View, span: Span | None) -> Block | None:
     """A maze's way on: two sections below this very path."""
     args = here.found.args
-    if len(args) >= here.page.depth:
-        return Block("aside")
+    if here.page.over != "maze" or len(args) >= here.page.depth:
+        return None
     links = [(address(here.site, here.page, (*args, slug), here.moment), text) for text, slug in here.site.sections[:2]]
     return Block("aside", here.ui("more"), links)
 

@@ -72,7 +72,9 @@ async def _serve(web: Web, how: Serving, log: AccessLog | None) -> None:
 
             names, said["dns_port"] = await start(addresses_of(web, addresses), addresses[0], how.dns_port)
     except OSError as error:
-        raise UsageError(f"cannot listen: {error.strerror or error}; choose other ports with --port") from error
+        raise UsageError(
+            f"cannot listen: {error.strerror or error}; choose other ports with --port, --tls-port or --dns-port"
+        ) from error
     how.tell({**said, "addresses": addresses})
     await _until(ended, log)
     for each in started:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from gossamer.simweb.serving.tls import Authority
 
 LARGEST_HEAD = 64 * 1024
+TURN = 8  # requests of one client answered before others have theirs
+ABSOLUTE = re.compile(r"(https?)://([^/?]*)(.*)", re.IGNORECASE)
 STALL = 300  # seconds after which a host that never answers hangs up
 WINDOW = 10  # seconds over which requests to a host that limits them are counted
 PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -93,6 +96,7 @@ class Connection(asyncio.Protocol):
         self.tunnel = ""
         self.last: Entry | None = None
         self.transport: Any = None
+        self.full = False
         self.waiting: asyncio.TimerHandle | None = None
         self.client = self.address = "-"
 
@@ -114,9 +118,11 @@ class Connection(asyncio.Protocol):
             )
 
     def data_received(self, data: bytes) -> None:
-        """Answer the requests that are complete."""
+        """Answer what is complete: a few requests, then it is the others' turn; a client that does not read is not read from either."""
         self.buffer += data
-        while not self.busy and self.buffer:
+        for _ in range(TURN):
+            if self.busy or not self.buffer or self.transport.is_closing():
+                break
             head, mark, rest = self.buffer.partition(b"\r\n\r\n")
             if not mark:
                 if len(self.buffer) > LARGEST_HEAD:
@@ -124,6 +130,30 @@ class Connection(asyncio.Protocol):
                 return
             self.buffer = rest
             self._request(head)
+        else:
+            if self.buffer:
+                self.busy = True
+                self.turn = asyncio.get_running_loop().call_soon(self._go_on)
+        if self.busy and len(self.buffer) > LARGEST_HEAD:
+            self.transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        """The client is slow to read: no more answers for now."""
+        self.full = self.busy = True
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self.full = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the next requests, unless an answer is still to be sent."""
+        if self.full or self.waiting is not None:
+            return
+        self.busy = False
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+            self.data_received(b"")
 
     def _request(self, head: bytes) -> None:
         line, *fields = head.decode("latin-1").split("\r\n")
@@ -137,16 +167,17 @@ class Connection(asyncio.Protocol):
         if method not in ("GET", "HEAD"):
             return self._refuse(405)
         scheme, host = self.scheme, headers.get("host", "")
-        if target.startswith(("http://", "https://")):
-            scheme, _, whole = target.partition("://")
-            host, mark, path = whole.partition("/")
-            target = mark + path or "/"
-        host = host.partition(":")[0].lower().rstrip(".")
+        if absolute := ABSOLUTE.fullmatch(target):
+            scheme, host, target = absolute[1].lower(), absolute[2], absolute[3]
+            target = target if target.startswith("/") else f"/{target}"
+        host = host.rpartition("@")[2].partition(":")[0].lower().rstrip(".")
         start = time.time()
         response = self.server.answer(scheme, host, target, headers)
-        keep = headers.get("connection", "").lower() != "close" and (
-            version == "HTTP/1.1" or "keep-alive" in headers.get("connection", "")
-        )
+        wishes = headers.get("connection", "").lower()
+        keep = "close" not in wishes and (version == "HTTP/1.1" or "keep-alive" in wishes)
+        keep = (
+            keep and headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+        )  # bodies are not read
         entry = self._entry(start, scheme, host, method, target, response, headers.get("user-agent", "-"))
         self._deliver(response, entry, method == "HEAD", keep)
         return None
@@ -195,9 +226,9 @@ class Connection(asyncio.Protocol):
         self._note(entry and entry._replace(end=time.time()))
         if not keep:
             self.transport.close()
-        elif self.busy:
-            self.busy = False
-            self.data_received(b"")
+        elif self.waiting is not None:
+            self.waiting = None
+            self._go_on()
         return None
 
     def _drip(self, rest: bytes, entry: Entry | None) -> None:

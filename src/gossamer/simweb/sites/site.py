@@ -193,7 +193,7 @@ class Site:
         about, bank, slug = self._banks[section]
         worded_by, story = key, key & ~WIRE
         if self.wire and (key >> 21 & 0x3FF) * 1_000_000 >> 10 < self.wire:
-            story = worded_by = self.web.story(self.code, born, key)
+            story = worded_by = self.web.story(self, number, born)
             about = story % TOPICS
             bank = headlines(self.code, about)
         head, head_slug = bank[worded_by % HEADLINES]

@@ -109,7 +109,7 @@ def traits(config: WebConfig) -> list[Row]:
 
 def url(web: Web, text: str, moment: int) -> list[Row]:
     """What a URL is at a moment, fact by fact."""
-    scheme, mark, rest = text.partition("://")
+    scheme, mark, rest = text.partition("#")[0].partition("://")
     authority, _, path = rest.partition("/")
     host = authority.partition(":")[0].lower()
     site = web.find(host) if mark else None

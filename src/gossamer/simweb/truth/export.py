@@ -22,14 +22,15 @@ EXTENSIONS = {
     "application/atom+xml": "~atom", "application/pdf": "~pdf", "image/png": "~png",
 }  # fmt: skip
 LAST = "nginx.conf"  # written when all else is there
+CODES = (301, 302)
 LONGEST = 200  # bytes of a file name; longer requests are left out
 
 
 def export(web: Web, folder: Path, moment: int, most: int, port: int) -> dict[str, int]:
     """Write pages until there are `most`, and nginx.conf; returns how much of each."""
-    fresh(folder, {"www", "logs", "redirects.map", "urls.txt"}, LAST)
+    fresh(folder, {"www", "logs", "urls.txt", *(f"redirects-{status}.map" for status in CODES)}, LAST)
     done = {"pages": 0, "redirects": 0, "left_out": 0, "bytes": 0}
-    redirects: list[str] = []
+    redirects: list[tuple[int, str]] = []
     urls: list[str] = []
     charsets: set[str] = set()
     try:
@@ -41,7 +42,9 @@ def export(web: Web, folder: Path, moment: int, most: int, port: int) -> dict[st
             host, _, target = url.partition("://")[2].partition("/")
             response = respond(web, url.partition(":")[0], host.partition(":")[0], f"/{target}", moment)
             _keep(folder, url, host, f"/{target}", response, redirects, urls, charsets, done)
-        (folder / "redirects.map").write_text("".join(redirects), encoding="utf-8")
+        for status in CODES:
+            lines = [line for code, line in redirects if code == status]
+            (folder / f"redirects-{status}.map").write_text("".join(lines), encoding="utf-8")
         (folder / "urls.txt").write_text("".join(f"{url}\n" for url in urls), encoding="utf-8")
         (folder / LAST).write_text(_conf(folder.resolve(), port, sorted(charsets)), encoding="utf-8")
     except OSError as error:
@@ -65,14 +68,14 @@ def _keep(
     host: str,
     target: str,
     response: Response,
-    redirects: list[str],
+    redirects: list[tuple[int, str]],
     urls: list[str],
     charsets: set[str],
     done: dict[str, int],
 ) -> None:
     where = dict(response.headers).get("Location")
     if where:
-        redirects.append(f'"{host}{target}" "{where}";\n')
+        redirects.append((response.status, f'"{host}{target}" "{where}";\n'))
         done["redirects"] += 1
         return
     name = f"{host}{target}=.{_extension(dict(response.headers)['Content-Type'], charsets)}"
@@ -103,10 +106,14 @@ def _conf(folder: Path, port: int, charsets: list[str]) -> str:
     types |= {f"~html-{charset}": f'"text/html; charset={charset}"' for charset in charsets}
     listed = "\n".join(f"        {kind} {extension};" for extension, kind in types.items())
     tried = " ".join(f"/$host$request_uri=.{extension}" for extension in types)
+    maps = "\n".join(
+        f'    map $host$request_uri $moved_{status} {{ default ""; include "{folder}/redirects-{status}.map"; }}'
+        for status in CODES
+    )
     owner = "" if geteuid() else f"user {getpwuid(0).pw_name};\n"  # else nginx could not read what only root may
     return f"""{owner}worker_processes 1;
-pid {folder}/nginx.pid;
-error_log {folder}/logs/error.log;
+pid "{folder}/nginx.pid";
+error_log "{folder}/logs/error.log";
 events {{ worker_connections 4096; }}
 http {{
     access_log off;
@@ -114,26 +121,24 @@ http {{
     tcp_nopush on;
     keepalive_requests 1000000;
     open_file_cache max=10000 inactive=60s;
-    client_body_temp_path {folder}/logs;
-    proxy_temp_path {folder}/logs;
-    fastcgi_temp_path {folder}/logs;
-    uwsgi_temp_path {folder}/logs;
-    scgi_temp_path {folder}/logs;
+    client_body_temp_path "{folder}/logs";
+    proxy_temp_path "{folder}/logs";
+    fastcgi_temp_path "{folder}/logs";
+    uwsgi_temp_path "{folder}/logs";
+    scgi_temp_path "{folder}/logs";
     map_hash_max_size 1048576;
     map_hash_bucket_size 1024;
-    map $host$request_uri $moved {{
-        default "";
-        include {folder}/redirects.map;
-    }}
+{maps}
     types {{
 {listed}
     }}
     server {{
         listen 127.0.0.1:{port};
         server_name _;
-        root {folder}/www;
+        root "{folder}/www";
         location / {{
-            if ($moved) {{ return 301 $moved; }}
+            if ($moved_301) {{ return 301 $moved_301; }}
+            if ($moved_302) {{ return 302 $moved_302; }}
             try_files {tried} =404;
         }}
     }}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gossamer.simweb.config import PageKind
 from gossamer.simweb.pages.blocks import compose
-from gossamer.simweb.pages.find import Found, look, named, where
+from gossamer.simweb.pages.find import Found, address, look, named, where
 from gossamer.simweb.pages.formats import listed
 from gossamer.simweb.pages.head import head_links
 from gossamer.simweb.pages.ranges import RANGES, Args
@@ -126,7 +126,7 @@ def _visit(web: Web, site: Site, url: str, start: int, end: int, found: Survey) 
     for moment in [start, *_changes(site, target, start, end)]:
         now = look(web, scheme, host, target, moment)
         if before is None:
-            found.urls.append(_url_row(site, url, host, target, now))
+            found.urls.append(_url_row(site, url, host, target, now, start))
         elif _same(before, now):
             continue
         else:
@@ -163,12 +163,13 @@ def _same(one: Found, other: Found) -> bool:
     return (one.status, one.target, one.since, one.soft) == (other.status, other.target, other.since, other.soft)
 
 
-def _url_row(site: Site, url: str, host: str, target: str, now: Found) -> UrlRow:
+def _url_row(site: Site, url: str, host: str, target: str, now: Found, start: int) -> UrlRow:
     pages = [(page, args) for page, args, _ in named(site, *_cut(target))]
     page, args = pages[0] if pages else (None, ())
     if now.page is not None:
         page, args = now.page, now.args
     html = page is not None and page.format == "html"
+    own = address(site, page, args, start) if page else ""
     return UrlRow(
         url=url,
         host=host,
@@ -176,7 +177,7 @@ def _url_row(site: Site, url: str, host: str, target: str, now: Found) -> UrlRow
         kind=site.kind.name,
         page=page.name if page else "",
         format=page.format if page else "",
-        useful=bool(page and page.useful and RANGES[page.over].part(args) == 1),
+        useful=bool(page and page.useful and RANGES[page.over].part(args) == 1 and host == site.host and own == target),
         language=site.code,
         charset=site.charset if html else "utf-8",
         declared=site.manner.declared if html else "",
@@ -219,7 +220,7 @@ def _state_row(url: str, since: int, until: int, found: Found) -> StateRow:
 def links_on(site: Site, origin: str, found: Found) -> Iterator[tuple[str, str, str, bool]]:
     """The links of a page: where to, anchor, kind, nofollow."""
     if found.status != 200 or found.page is None:
-        if found.soft or found.status in (404, 410):
+        if found.soft:  # says that it is a page
             yield f"{origin}/", site.language.ui["home"], "a", False
         return
     here = view(found)

@@ -9,11 +9,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import UTC, datetime
-from multiprocessing import get_context
-from os import cpu_count
+from multiprocessing import active_children, get_context
+from os import _exit, cpu_count, getpid, getppid
 from pathlib import Path
 from shutil import rmtree
+from signal import SIG_IGN, SIGINT, signal
+from threading import Thread
+from time import sleep
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 import pyarrow as pa
@@ -79,8 +83,11 @@ def write_truth(
 
     if span.end < span.start:
         raise UsageError("the truth must end after it starts; see --until")
-    fresh(folder, {*SCHEMAS, "seeds.txt"}, LAST)
     web = Web(config)
+    for seed in seeds:
+        if web.find(urlsplit(seed).hostname or "") is None:
+            raise UsageError(f"the seed {seed} is not on this web; seeds are URLs, one a line")
+    fresh(folder, {*SCHEMAS, "seeds.txt"}, LAST)
     for name in SCHEMAS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     pq.write_table(_hosts(web, span.start), folder / "hosts" / "part-00000.parquet")
@@ -133,10 +140,29 @@ def _side_by_side(
     if count == 1:
         yield from (survey_part(config, folder, span, number, part) for number, part in enumerate(parts))
         return
-    with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_die_with, initargs=(getpid(),))
+    try:
         running = [pool.submit(survey_part, config, folder, span, number, part) for number, part in enumerate(parts)]
         for future in as_completed(running):
             yield future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in active_children():
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _die_with(parent: int) -> None:
+    """Let a worker leave interrupts to its parent, and end when that has ended."""
+    signal(SIGINT, SIG_IGN)
+
+    def watch() -> None:
+        while getppid() == parent:
+            sleep(0.5)
+        _exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def survey_part(
