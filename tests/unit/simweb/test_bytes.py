@@ -12,7 +12,7 @@ from gossamer.simweb.config import load_web
 from gossamer.simweb.truth.describe import digest
 from gossamer.simweb.web import Web
 
-PINNED = "141282f203fd5504dd41a1d31c69169e7814950acd9d65359bd5b06b5758258f"
+PINNED = "d956498a66f3d60e2f358d3d4bdaff9cb911089f13a7806f39bf418dc48a4ee9"
 SCRIPT = """
 from gossamer.simweb.config import load_web
 from gossamer.simweb.truth.describe import digest

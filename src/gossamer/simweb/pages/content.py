@@ -6,8 +6,8 @@ from gossamer.simweb.config import Span
 from gossamer.simweb.pages import body
 from gossamer.simweb.pages.ranges import RANGES
 from gossamer.simweb.pages.view import Block, View, item_link, listing_link, title
+from gossamer.simweb.sites.banks import people
 from gossamer.simweb.sites.draw import key_of, numbers
-from gossamer.simweb.sites.text import person
 
 
 def headline(here: View, span: Span | None) -> Block:
@@ -57,12 +57,8 @@ def comments(here: View, span: Span | None) -> Block | None:
     key = key_of(here.item.key, "comments", part)
     count = low + key % (high - low + 1)
     about = here.site.topic(here.item.topic)
-    drawn = numbers(key, 3 * count)
-    said = [
-        f"{person(here.site.language, drawn[3 * n])}: "
-        + here.site.language.joiner.join(about.sentences[i >> 22] for i in drawn[3 * n + 1 : 3 * n + 3])
-        for n in range(count)
-    ]
+    bank, known, join = about.sentences, people(here.site.code), here.site.language.joiner.join
+    said = [f"{known[n % len(known)][0]}: {join(bank[n >> 22 : (n >> 22) + 1 + n % 3])}" for n in numbers(key, count)]
     return Block("comments", here.ui("comments"), (), said)
 
 

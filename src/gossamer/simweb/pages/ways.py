@@ -25,7 +25,9 @@ def archive(here: View, span: Span | None) -> Block:
         return Block("archive", here.ui("archive"))
     page, reach = pages[start], RANGES[here.page.over]
     if not (finer and isinstance(reach, Dates)):
-        return Block("archive", here.ui("archive"), _all_dates(here, page))
+        links = _all_dates(here, page)
+        name = f"archive {page.name} {here.site.era(here.moment)} {len(links)}"
+        return Block("archive", here.ui("archive"), links, fixed=name)
     dates = reach.inside(here.site, here.found.args, here.moment)
     if "{section}" in page.path[0]:
         dates = [(*date, section) for date in dates for section in range(len(here.site.sections))]
