@@ -21,7 +21,7 @@ from gossamer.simweb.sites.site import WIRE, Item, Site
 from gossamer.simweb.sites.text import languages
 
 SLOTS = 64
-SITES_KEPT = 4096
+SITES_KEPT = 8192
 SMALLEST = 3  # items a site has at least when the web starts
 
 
