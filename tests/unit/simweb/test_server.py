@@ -157,6 +157,16 @@ def test_redirects_cannot_break_out_of_their_header():
             )
 
 
+def test_raw_bytes_in_a_target_come_back_encoded():
+    web = web_with("wiki", traits={"mirror": 0.0, "one-name": 0.0})
+    site = web.site(0)
+    with serving(web) as port:
+        got = ask(
+            port, b"GET /a\nX-Bad:\xfc HTTP/1.1\r\nHost: " + site.other_host.encode() + b"\r\nConnection: close\r\n\r\n"
+        )
+    assert f"Location: {site.origin}/a%0AX-Bad:%FC\r\n".encode() in got
+
+
 def test_a_head_in_single_bytes_is_understood():
     web = small("wiki")
     with serving(web) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as client:

@@ -12,8 +12,10 @@ import re
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from gossamer.errors import UsageError
+from gossamer.simweb.pages.linked import PLAIN
 from gossamer.simweb.pages.respond import Response, respond
 from gossamer.simweb.pages.robots import allowed, crawl_delay
 from gossamer.simweb.serving.accesslog import CLOSE, AccessLog, Entry
@@ -93,11 +95,11 @@ class Connection(asyncio.Protocol):
         self.number = server.connections
         self.buffer = b""
         self.busy = False
-        self.tunnel = ""
         self.last: Entry | None = None
         self.transport: Any = None
         self.full = False
         self.waiting: asyncio.TimerHandle | None = None
+        self.turn: asyncio.Handle | None = None
         self.client = self.address = "-"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -170,6 +172,8 @@ class Connection(asyncio.Protocol):
         if absolute := ABSOLUTE.fullmatch(target):
             scheme, host, target = absolute[1].lower(), absolute[2], absolute[3]
             target = target if target.startswith("/") else f"/{target}"
+        if not (target.isascii() and target.isprintable()):
+            target = quote(target, safe=PLAIN, encoding="latin-1")  # it may come back in a header
         host = host.rpartition("@")[2].partition(":")[0].lower().rstrip(".")
         start = time.time()
         response = self.server.answer(scheme, host, target, headers)
