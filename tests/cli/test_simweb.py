@@ -300,7 +300,7 @@ def test_https_names_and_addresses_work_together(tmp_path: Path):
         )
         host = said["first"][0].removeprefix("https://")
         with opener.open(f"https://{host}/", timeout=10) as answer:
-            assert f"https://{host}".encode() in answer.read() or answer.status == 200
+            assert b"<html" in answer.read()
         address = resolve_name(said["dns_port"], host)
         assert address in said["addresses"]
         with (

@@ -14,7 +14,7 @@ from xxhash import xxh3_64_intdigest
 
 from gossamer.errors import SettingsError
 from gossamer.simweb.config import LANGUAGES, Kind, Manner, Trait, WebConfig, kinds_of, manner, traits_of
-from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, numbers
+from gossamer.simweb.sites.draw import below, chance, key_of, logarithmic, millionths, numbers
 from gossamer.simweb.sites.life import DAY, Fates
 from gossamer.simweb.sites.names import Names
 from gossamer.simweb.sites.site import WIRE, Item, Site
@@ -46,16 +46,16 @@ class Web:
         self.https = millionths(config.https)
         self.names = Names(config.seed, config.hosts)
         self.kinds = kinds_of(config)
+        self._traits = traits_of(config)
         for kind, _ in self.kinds:
             check(kind)
-            if unknown := sorted(set(kind.traits) - traits_of(config).keys()):
+            if unknown := sorted(set(kind.traits) - self._traits.keys()):
                 raise SettingsError(
                     f"site {kind.name}: no trait {unknown[0]!r}; see `gossamer simweb describe --traits`"
                 )
         self.shares = {kind.name: _shares(kind) for kind, _ in self.kinds}
         self._kind_steps = list(accumulate(share for _, share in self.kinds))
-        self._groups = _groups(traits_of(config), config.calm)
-        self._traits = traits_of(config)
+        self._groups = _groups(self._traits, config.calm)
         self._slots = _slots(config)
         self._places = {code: [n for n, other in enumerate(self._slots) if other == code] for code in set(self._slots)}
         self._largest = _largest(config, self.kinds)
@@ -140,11 +140,6 @@ class Web:
         )
         per_year = wired * slots // (total * SLOTS * 1_000_000)
         return min(730 * DAY, max(3600, 8 * 365 * DAY // (per_year + 1)))
-
-
-def millionths(share: float) -> int:
-    """A share as parts in a million."""
-    return round(share * 1_000_000)
 
 
 def _shares(kind: Kind) -> Shares:

@@ -238,7 +238,7 @@ def test_feeds_name_the_newest_items(kind: str):
             tree = ElementTree.fromstring(body)
             entries = tree.findall(".//item") or tree.findall(".//{http://www.w3.org/2005/Atom}entry")
             assert 1 <= len(entries) <= FEED_LENGTH
-            newest = site.item(site.rebuilt(web.start) and site.count(site.rebuilt(web.start)) - 1)
+            newest = site.item(site.count(site.rebuilt(web.start)) - 1)
             assert site.gone(newest, web.start) or newest.title in body.decode()
 
 

@@ -87,16 +87,11 @@ def sitemap(here: View) -> bytes:
 
 def sitemap_urls(site: Site, moment: int) -> list[str]:
     """The sitemaps of a site."""
-    pages = [page for page in site.kind.pages if page.format == "sitemap"]
-    return (
-        [
-            site.origin + address(site, pages[0], (0, part), moment)
-            for part in range(1, RANGES["sitemap"].parts(site, pages[0], (0, 1), moment) + 1)
-            if pages
-        ]
-        if pages
-        else []
-    )
+    page = next((page for page in site.kind.pages if page.format == "sitemap"), None)
+    if page is None:
+        return []
+    parts = RANGES["sitemap"].parts(site, page, (0, 1), moment)
+    return [site.origin + address(site, page, (0, part), moment) for part in range(1, parts + 1)]
 
 
 def sitemap_index(site: Site, moment: int) -> bytes:

@@ -15,8 +15,14 @@ from gossamer.simweb.pages.head import head
 from gossamer.simweb.pages.view import Block, Link, title, view
 from gossamer.simweb.sites.site import Site
 
-HEADER = {"menu", "form", "crumbs"}
-SIDE = {"aside", "archive"}
+REGIONS = {
+    "menu": "header",
+    "form": "header",
+    "crumbs": "header",
+    "aside": "side",
+    "archive": "side",
+    "footer": "footer",
+}
 
 
 class Skin(NamedTuple):
@@ -84,16 +90,7 @@ def render(found: Found, blocks: Sequence[Block]) -> str:
     skin = SKINS[site.skin]
     regions: dict[str, list[str]] = {"header": [], "main": [], "side": [], "footer": []}
     for block in blocks:
-        region = (
-            "header"
-            if block.role in HEADER
-            else "side"
-            if block.role in SIDE
-            else "footer"
-            if block.role == "footer"
-            else "main"
-        )
-        regions[region].append(_block(site, skin, block))
+        regions[REGIONS.get(block.role, "main")].append(_block(site, skin, block))
     inside = skin.page.format_map({name: "".join(parts) for name, parts in regions.items()})
     top = head(here, title(here))
     return (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote, unquote
 
 from gossamer.simweb.config import PageKind
-from gossamer.simweb.pages.listings import Args, Listing, Range, Sections
+from gossamer.simweb.pages.listings import Args, By, Listing, Range
 from gossamer.simweb.sites.draw import key_of
 from gossamer.simweb.sites.site import Site
 from gossamer.simweb.sites.text import topic
@@ -14,7 +14,7 @@ from gossamer.simweb.sites.text import topic
 # What quoting makes of each character of a URL; the same as quote(url, safe=""), which takes ten times as long.
 QUOTED = {code: quote(chr(code), safe="") for code in range(128)}
 PLAIN = "".join(map(chr, range(0x21, 0x7F)))  # what may stand in a header as it is
-EVERYTHING, SECTIONS = Listing(), Sections()
+EVERYTHING, SECTIONS = Listing(), By("section")
 
 
 class Maze(Range):

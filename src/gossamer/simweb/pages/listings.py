@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.simweb.config import PageKind
 from gossamer.simweb.sites.banks import Worded
-from gossamer.simweb.sites.draw import chance
+from gossamer.simweb.sites.draw import chance, millionths
 from gossamer.simweb.sites.pattern import Pattern
 from gossamer.simweb.sites.site import Site
 
@@ -186,40 +186,19 @@ class Listing(Range):
         return items if pattern is None else pattern.count(args[0], items)
 
 
-class Sections(Listing):
-    """A listing for every section."""
+class By(Listing):
+    """A listing for every section, tag or author: the site's `sections` and `by_section`, and so on."""
 
-    field = "section"
-
-    def values(self, site: Site) -> tuple[Worded, ...]:
-        return site.sections
-
-    def pattern(self, site: Site) -> Pattern | None:
-        return site.by_section
-
-
-class Tags(Listing):
-    """A listing for every tag."""
-
-    field = "tag"
+    def __init__(self, field: str) -> None:
+        self.field = field
 
     def values(self, site: Site) -> tuple[Worded, ...]:
-        return site.tags
+        found: tuple[Worded, ...] = getattr(site, f"{self.field}s")
+        return found
 
-    def pattern(self, site: Site) -> Pattern | None:
-        return site.by_tag
-
-
-class Authors(Listing):
-    """A listing for every author."""
-
-    field = "author"
-
-    def values(self, site: Site) -> tuple[Worded, ...]:
-        return site.authors
-
-    def pattern(self, site: Site) -> Pattern | None:
-        return site.by_author
+    def pattern(self, site: Site) -> Pattern:
+        found: Pattern = getattr(site, f"by_{self.field}")
+        return found
 
 
 class Sitemaps(Listing):
@@ -237,4 +216,4 @@ class Sitemaps(Listing):
 
 def has(site: Site, page: PageKind, number: int) -> bool:
     """Whether an item has a page of this kind."""
-    return page.share >= 1 or chance(site.item(number).key >> 28 & 0xFFFFFFFF, round(page.share * 1_000_000))
+    return page.share >= 1 or chance(site.item(number).key >> 28 & 0xFFFFFFFF, millionths(page.share))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gossamer.simweb.pages.dates import Calendar, Dates
 from gossamer.simweb.pages.linked import Facets, Go, Maze, Search
-from gossamer.simweb.pages.listings import Args, Authors, Items, Listing, Range, Sections, Sitemaps, Tags, has
+from gossamer.simweb.pages.listings import Args, By, Items, Listing, Range, Sitemaps, has
 
 __all__ = ["RANGES", "Args", "Range", "has"]
 
@@ -12,9 +12,9 @@ RANGES: dict[str, Range] = {
     "site": Range(),
     "item": Items(),
     "all": Listing(),
-    "section": Sections(),
-    "tag": Tags(),
-    "author": Authors(),
+    "section": By("section"),
+    "tag": By("tag"),
+    "author": By("author"),
     "year": Dates(1),
     "month": Dates(2),
     "day": Dates(3),

@@ -20,9 +20,9 @@ from gossamer.simweb.pages.head import declared
 from gossamer.simweb.pages.html import excuse, render
 from gossamer.simweb.pages.robots import robots, text
 from gossamer.simweb.pages.view import view
-from gossamer.simweb.sites.draw import below, chance, key_of, numbers
+from gossamer.simweb.sites.draw import below, chance, key_of, millionths, numbers
 from gossamer.simweb.sites.site import Site
-from gossamer.simweb.web import Web, millionths
+from gossamer.simweb.web import Web
 
 TYPES = {
     "html": "text/html", "rss": "application/rss+xml", "atom": "application/atom+xml", "sitemap": "application/xml",

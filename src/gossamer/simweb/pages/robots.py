@@ -9,8 +9,6 @@ from typing import NamedTuple
 from gossamer.simweb.config import Kind
 from gossamer.simweb.sites.site import Site
 
-VARIANTS = ("plain", "none", "empty", "closed", "broken", "redirect", "html", "messy", "named", "large")
-
 
 class Robots(NamedTuple):
     """What a request for robots.txt gets."""

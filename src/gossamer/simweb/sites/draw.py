@@ -43,6 +43,11 @@ def below(number: int, limit: int) -> int:
     return number * limit >> 32
 
 
+def millionths(share: float) -> int:
+    """A share as parts in a million."""
+    return round(share * 1_000_000)
+
+
 def chance(number: int, share: int) -> bool:
     """True for `share` of a million of all numbers."""
     return number * 1_000_000 >> 32 < share
