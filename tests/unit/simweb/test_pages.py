@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gossamer.simweb.pages.blocks import compose
+from gossamer.simweb.pages.body import words
 from gossamer.simweb.pages.find import address, look, resolve, where
 from gossamer.simweb.pages.formats import FEED_LENGTH
 from gossamer.simweb.pages.respond import respond
@@ -350,6 +351,16 @@ def test_robots_mean_what_they_say(variant: str):
         assert allowed(site, "/print.php?id=7") == (variant in ("none", "empty", "html"))
     if variant == "large":
         assert len(answer.body) > 250_000
+
+
+def test_texts_are_chosen_by_their_key_from_the_topic():
+    site = small("blog").site(0)
+    about = site.topic(3)
+    assert words(site, about, 5, (20, 20)) == words(site, about, 5, (20, 20))
+    assert words(site, about, 5, (20, 20))[:10] == words(site, about, 5, (10, 10))
+    assert words(site, about, 5, (20, 20)) != words(site, about, 6, (20, 20))
+    whole = " ".join(about.sentences)
+    assert all(text in whole for text in words(site, about, 2**64 - 1, (60, 60)))
 
 
 def test_wire_stories_are_told_alike_but_not_quite():

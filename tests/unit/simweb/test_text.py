@@ -16,7 +16,6 @@ from gossamer.simweb.sites.text import (
     languages,
     person,
     rare,
-    sentences,
     slug,
     title,
     topic,
@@ -210,15 +209,6 @@ def test_slug(code: str, text: str, expected: str):
     assert slug(language(code), text) == expected
 
 
-def test_sentences_are_chosen_by_key():
-    some = topic("en", 1)
-    assert sentences(some, 5, 60) == sentences(some, 5, 60)
-    assert sentences(some, 5, 60)[:10] == sentences(some, 5, 10)
-    assert sentences(some, 5, 60) != sentences(some, 6, 60)
-    assert sentences(some, 5, 0) == []
-    assert set(sentences(some, 2**64 - 1, 60)) <= set(some.sentences)
-
-
 def test_korean_particles_follow_the_last_sound():
     said = " ".join(topic("ko", 0).sentences)
     assert "시장은" in said
@@ -231,28 +221,28 @@ def test_turkish_has_its_own_capital():
 
 
 def sample(some: Topic, speech: Language) -> list[str]:
-    return [title(some, 42), some.sentences[0], sentences(some, 42, 1)[0], person(speech, 42), rare(speech, 42)]
+    return [title(some, 42), some.sentences[0], some.sentences[1023], person(speech, 42), rare(speech, 42)]
 
 
 GOLDEN = {
     "en": [
         "Than old science which planet Dorerleyby",
         "One wood called a single computer, family includes after school of single window.",
-        "Of music the garden found some public stanaford, an theatre includes certain of economy only science.",
+        "And family leads of he summer with coffee, we single window begins not theatre.",
         "Karen Marson",
         "dorerleyby",
     ],
     "ru": [
         "Также старый наука то страхование Журерводание",
         "Общий долина означает стекло и река.",
-        "Театр и правительство называл что богатый петистуша.",
+        "Она уралникистание открывает чтобы целый власть, зелёный уралникистание играл гора в компьютер.",
         "Ольга Холов",
         "журерводание",
     ],
     "ja": [
         "科学のタルカドトとは議会",
         "保険から南のフェロスも支えています、選挙もの神社ようなマルロバーラを届きます。",
-        "生活にテレイーナロンという保険を大きい花についてします。",
+        "川の古い音楽で書きました、南のフェロスから橋に信じています。",
         "森田直美",
         "タルカドト",
     ],

@@ -241,12 +241,6 @@ def _capital(speech: Language, text: str) -> str:
     return (speech.upper.get(text[0]) or text[0].upper()) + text[1:]
 
 
-def sentences(topic: Topic, key: int, count: int) -> list[str]:
-    """`count` sentences of a topic, chosen by key."""
-    among = topic.sentences
-    return [among[number >> 22] for number in numbers(key, count)]
-
-
 def title(topic: Topic, key: int) -> str:
     """A title of 3 to 8 words that hardly any other key has: two words of the topic and a rare one among them."""
     speech = topic.language

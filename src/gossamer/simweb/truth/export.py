@@ -7,6 +7,7 @@ are lines of a map. What is not there is 404.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from os import geteuid
 from pathlib import Path
 from pwd import getpwuid
@@ -26,32 +27,41 @@ CODES = (301, 302)
 LONGEST = 200  # bytes of a file name; longer requests are left out
 
 
+@dataclass
+class Written:
+    """What has been written so far, and what the configuration needs to know of it."""
+
+    folder: Path
+    urls: list[str] = field(default_factory=list)
+    redirects: dict[int, list[str]] = field(default_factory=lambda: {status: [] for status in CODES})
+    charsets: set[str] = field(default_factory=set)
+    left_out: int = 0
+    bytes: int = 0
+
+
 def export(web: Web, folder: Path, moment: int, most: int, port: int) -> dict[str, int]:
     """Write pages until there are `most`, and nginx.conf; returns how much of each."""
     fresh(folder, {"www", "logs", "urls.txt", *(f"redirects-{status}.map" for status in CODES)}, LAST)
-    done = {"pages": 0, "redirects": 0, "left_out": 0, "bytes": 0}
-    redirects: list[tuple[int, str]] = []
-    urls: list[str] = []
-    charsets: set[str] = set()
+    done = Written(folder)
     try:
         (folder / "www").mkdir(parents=True)
         (folder / "logs").mkdir()
         for url in _urls(web, moment):
-            if done["pages"] >= most:
+            if len(done.urls) >= most:
                 break
-            host, _, target = url.partition("://")[2].partition("/")
-            response = respond(web, url.partition(":")[0], host.partition(":")[0], f"/{target}", moment)
-            _keep(folder, url, host, f"/{target}", response, redirects, urls, charsets, done)
-        for status in CODES:
-            lines = [line for code, line in redirects if code == status]
+            host, _, path = url.partition("://")[2].partition("/")
+            response = respond(web, url.partition(":")[0], host.partition(":")[0], f"/{path}", moment)
+            _keep(done, url, f"{host}/{path}", response)
+        for status, lines in done.redirects.items():
             (folder / f"redirects-{status}.map").write_text("".join(lines), encoding="utf-8")
-        (folder / "urls.txt").write_text("".join(f"{url}\n" for url in urls), encoding="utf-8")
-        (folder / LAST).write_text(_conf(folder.resolve(), port, sorted(charsets)), encoding="utf-8")
+        (folder / "urls.txt").write_text("".join(f"{url}\n" for url in done.urls), encoding="utf-8")
+        (folder / LAST).write_text(_conf(folder.resolve(), port, sorted(done.charsets)), encoding="utf-8")
     except OSError as error:
         raise StorageError(
             f"cannot write {folder}: {error.strerror}; name another folder, or ask for less with --most"
         ) from error
-    return done
+    redirects = sum(map(len, done.redirects.values()))
+    return {"pages": len(done.urls), "redirects": redirects, "left_out": done.left_out, "bytes": done.bytes}
 
 
 def _urls(web: Web, moment: int) -> Iterator[str]:
@@ -62,34 +72,23 @@ def _urls(web: Web, moment: int) -> Iterator[str]:
         yield from (row.url for row in survey(web, index, moment, moment).states)
 
 
-def _keep(
-    folder: Path,
-    url: str,
-    host: str,
-    target: str,
-    response: Response,
-    redirects: list[tuple[int, str]],
-    urls: list[str],
-    charsets: set[str],
-    done: dict[str, int],
-) -> None:
-    where = dict(response.headers).get("Location")
-    if where:
-        redirects.append((response.status, f'"{host}{target}" "{where}";\n'))
-        done["redirects"] += 1
+def _keep(done: Written, url: str, request: str, response: Response) -> None:
+    """Write one answer; `request` is host and target, as nginx sees them."""
+    headers = dict(response.headers)
+    if "Location" in headers:
+        done.redirects[response.status].append(f'"{request}" "{headers["Location"]}";\n')
         return
-    name = f"{host}{target}=.{_extension(dict(response.headers)['Content-Type'], charsets)}"
     if response.status != 200:
         return
+    name = f"{request}=.{_extension(headers['Content-Type'], done.charsets)}"
     if max(map(len, name.encode().split(b"/"))) > LONGEST:
-        done["left_out"] += 1
+        done.left_out += 1
         return
-    path = folder / "www" / name
+    path = done.folder / "www" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(response.body)
-    urls.append(url)
-    done["pages"] += 1
-    done["bytes"] += len(response.body)
+    done.urls.append(url)
+    done.bytes += len(response.body)
 
 
 def _extension(about: str, charsets: set[str]) -> str:
