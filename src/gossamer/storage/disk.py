@@ -1,4 +1,4 @@
-"""The one place that touches the local disk for writing: nine primitive operations.
+"""The one place that touches the local disk for writing: ten primitive operations.
 
 Everything durable is built from these in `storage.local`. The crash tests put a faulty Disk in their place and let
 every single operation fail in turn.
@@ -30,6 +30,15 @@ class Disk:
     def sync(self, fd: int) -> None:
         """Force the file's bytes to the device."""
         os.fsync(fd)
+
+    def cut(self, path: str, size: int) -> None:
+        """Cut a file off after so many bytes, durably."""
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.ftruncate(fd, size)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def make_dir(self, path: str) -> None:
         """Create a directory; an existing one is fine."""

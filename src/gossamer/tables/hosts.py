@@ -54,6 +54,8 @@ ROBOTS = Table(
     order=("host_key", "origin", "host_fp"),
     shard_by="host_fp",
     version_by="updated_at",
+    version=2,
+    migrations={1: lambda rows: rows},  # the place of its record came with version 2
     columns=(
         *HOST_KEY,
         Column("origin", pa.string(), "`https://host:port`, default ports left out.", Merge.KEY, nullable=False),
@@ -64,5 +66,8 @@ ROBOTS = Table(
         Column("body", pa.binary(), "The robots.txt as parsed, cut at a line."),
         Column("sitemaps", pa.list_(pa.string()), "Sitemaps it names."),
         Column("error", pa.string(), "Why it was unreachable."),
+        Column("warc_file", pa.string(), "Name of the WARC file that holds the answer.", measured=True),
+        Column("warc_offset", pa.int64(), "Offset of the response record.", measured=True),
+        Column("warc_length", pa.int64(), "Compressed length of the record.", measured=True),
     ),
 )

@@ -194,4 +194,21 @@ COUNTED = Table(
     ),
 )
 
-SEGMENT_TABLES = (FETCHLIST, FETCH, PARSE, TEXT, OUTLINKS, COUNTED)
+FOUND = Table(
+    name="found",
+    doc="URLs that fetching itself came upon: sitemaps and feeds that robots.txt names.",
+    kind=Kind.SEGMENT,
+    key=("domain_fp", "url_fp"),
+    order=("rowkey", "domain_fp", "url_fp"),
+    columns=(
+        *url_keys(),
+        ROWKEY,
+        URL,
+        Column("host", pa.string(), "Host of the URL."),
+        SEGMENT,
+        Column("via", pa.string(), "The robots.txt that names it."),
+        Column("kind", pa.int8(), "Feed or sitemap.", nullable=False, labels=PageKind),
+    ),
+)
+
+SEGMENT_TABLES = (FETCHLIST, FETCH, FOUND, PARSE, TEXT, OUTLINKS, COUNTED)

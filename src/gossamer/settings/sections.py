@@ -1,25 +1,9 @@
-"""The settings of a crawl: a small tree of dataclasses, each field with its prose.
-
-Values come from, later wins: the defaults here, `gossamer.toml`, environment variables (`GOSSAMER_ENGINE__WORKERS=4`),
-`--set engine.workers=4`. Unknown keys are refused, and every value knows where it came from.
-"""
+"""Everything that can be set: a small tree of dataclasses, each field with its prose."""
 
 from __future__ import annotations
 
-import difflib
-import json
-import os
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
-from typing import Any, Literal, get_args, get_type_hints
-
-from gossamer.errors import SettingsError
-
-FILE = "gossamer.toml"
-PREFIX = "GOSSAMER_"
-OUTSIDE = {"GOSSAMER_CRAWL", "GOSSAMER_DEBUG"}  # read by the command line, not a setting
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 
 def setting(default: Any, doc: str, least: float | None = None, most: float | None = None) -> Any:
@@ -39,7 +23,7 @@ class EngineSettings:
         -1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process.", least=-1
     )
     memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.", least=64, most=1 << 30)
-    scratch: str = setting("", "Directory for temporary files of the embedded engine; empty: the system's.")
+    scratch: str = setting("", "Directory for temporary files and for what is on its way to object storage; empty: the system's.")
     spark_master: str = setting("local[*]", "Spark master URL.")
     spark_conf: dict[str, str] = setting({}, "Further Spark properties, such as `spark.executor.memory`.")
 
@@ -97,7 +81,6 @@ class GenerateSettings:
     )
     lease_hours: float = setting(72.0, "A batch that was not updated after so long no longer blocks its URLs.", least=0)
     filter: bool = setting(False, "Check every due URL against the filters of today.")
-    delay_ms: int = setting(1_000, "Delay between two requests to a host that names none, for --hours.", least=0)
 
 
 @dataclass(frozen=True)
@@ -178,6 +161,71 @@ class FilterSettings:
 
 
 @dataclass(frozen=True)
+class AgentSettings:
+    """Who we say we are."""
+
+    name: str = setting("gossamer", "The name in User-Agent, and the one looked for in robots.txt.")
+    contact: str = setting(
+        "", "An address (mail or https) where you can be told of trouble; a crawl of public hosts needs one."
+    )
+    operator: str = setting("", "Who crawls, for the archive's warcinfo records.")
+
+
+@dataclass(frozen=True)
+class FetchSettings:
+    """How pages are fetched; see docs/fetching.md."""
+
+    delay_ms: int = setting(1_000, "Least time between two requests to a host; its crawl-delay may ask for more.", least=0)
+    connections: int = setting(1_000, "Requests under way at a time, in each process.", least=1, most=100_000)
+    per_host: int = setting(1, "Connections to a host (or whatever generate.per names) at a time.", least=1)
+    per_address: int = setting(16, "Connections to one address at a time, in all processes; 0: any number.", least=0)
+    address_delay_ms: int = setting(0, "Least time between two requests to one address.", least=0)
+    longest_wait_s: float = setting(
+        300.0, "A host that wants to be left alone for longer is left for another round.", least=1
+    )
+    host_failures: int = setting(10, "Failures in a row after which a host is left for another round.", least=1)
+    time_limit_s: int = setting(0, "End the round after so long; what was not tried stays due; 0: never.", least=0)
+    tail_s: int = setting(
+        600, "… and when a twentieth of the hosts or fewer has kept all others waiting for so long; 0: never.", least=0
+    )
+    connect_timeout_s: float = setting(10.0, "Time to connect, TLS included.", least=0.1)
+    read_timeout_s: float = setting(20.0, "Longest silence of a server, in whole seconds.", least=1)
+    deadline_s: float = setting(120.0, "Longest time for one request in all.", least=0.1)
+    max_bytes: int = setting(10_485_760, "Bytes of a body that are kept.", least=1, most=2_000_000_000)
+    cut: bool = setting(True, "Keep the beginning of a body that is too large; if not, it counts as too large.")
+    types: list[str] = setting([], "Media types that are wanted, such as `text/html` or `text/*`; empty: all.")
+    max_redirects: int = setting(5, "Redirects followed one after the other within a round.", least=0, most=20)
+    robots: Literal["obey", "ignore"] = setting("obey", "Whether robots.txt is asked for and obeyed.")
+    http2: bool = setting(True, "Speak HTTP/2 where a server offers it over TLS.")
+    tls: Literal["require", "record"] = setting(
+        "require", "`require` good certificates, or fetch all the same and `record` what is wrong with them."
+    )
+    ca_file: str = setting("", "Certificate authorities to believe, as a PEM file; empty: the system's.")
+    dns_servers: list[str] = setting([], "Name servers, such as `192.0.2.1` or `127.0.0.1:5353`; empty: the system's.")
+    connect_to: dict[str, str] = setting(
+        {}, 'Hosts (`*` stands for anything) to reach at an address and port: {"*.test" = "127.0.0.1:8080"}.'
+    )
+    allow_networks: list[str] = setting(
+        [], "Networks that may be connected to although they are not public, such as `10.0.0.0/8`."
+    )
+    protocols: list[str] = setting(["http", "https"], "Schemes to fetch; `file` and those of plugins can be added.")
+    warc_mb: int = setting(1_024, "A WARC file that has grown so large is followed by another.", least=1)
+    warc_requests: bool = setting(True, "Archive requests as well.")
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """A `[[host]]`: other manners for some hosts. The first whose pattern fits counts."""
+
+    pattern: str  # such as `*.example.org`
+    delay_ms: int | None = None
+    connections: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    proxy: str = ""
+    cap: int = 0  # requests in a round; 0: any number
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that can be set."""
 
@@ -190,179 +238,8 @@ class Settings:
     plugins: PluginSettings = field(default_factory=PluginSettings)
     urls: UrlSettings = field(default_factory=UrlSettings)
     filters: FilterSettings = field(default_factory=FilterSettings)
-
-
-@dataclass(frozen=True)
-class Origins:
-    """Settings, and for each dotted key where its value came from."""
-
-    settings: Settings
-    origin: dict[str, str]
-
-
-def load_settings(
-    text: str = "", file: str = FILE, environment: Mapping[str, str] | None = None, sets: Sequence[str] = ()
-) -> Origins:
-    """Settings from the text of a TOML file, the environment and `key=value` pairs."""
-    values: dict[str, Any] = {}
-    origin: dict[str, str] = {}
-    layers = [
-        _from_toml(text, file),
-        _from_environment(os.environ if environment is None else environment),
-        _from_sets(sets),
-    ]
-    for key, value, where in (entry for layer in layers for entry in layer):
-        values[key] = _checked(key, value, where)
-        origin[key] = where
-    return Origins(_build(Settings, "", values), {key: origin.get(key, "default") for key, _, _ in walk()})
-
-
-def walk(kind: type = Settings, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """Every dotted key with its type and prose."""
-    hints = _hints(kind)
-    for f in fields(kind):
-        if is_dataclass(hints[f.name]):
-            yield from walk(hints[f.name], f"{prefix}{f.name}.")
-        else:
-            yield f"{prefix}{f.name}", hints[f.name], f.metadata["doc"]
-
-
-@cache  # thousands of times in every command
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def value_of(settings: Settings, key: str) -> Any:
-    """The value behind a dotted key."""
-    value: Any = settings
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
-
-
-def template() -> str:
-    """A new crawl's gossamer.toml: every setting with its prose, commented out at its default."""
-    lines = ["# Settings of this crawl. `gossamer config show` tells what is in force and why.", ""]
-    section = ""
-    for key, _, doc in walk():
-        head, name = key.rsplit(".", 1)
-        if head != section:
-            section = head
-            lines += [f"[{section}]"]
-        lines += [f"# {doc}", f"# {name} = {toml_value(value_of(Settings(), key))}", ""]
-    return "\n".join(lines)
-
-
-def toml_value(value: Any) -> str:
-    """A value as TOML spells it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list):
-        return "[" + ", ".join(toml_value(v) for v in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{toml_value(k)} = {toml_value(v)}" for k, v in value.items()) + "}"
-    return str(value)
-
-
-def _from_toml(text: str, file: str) -> Iterator[tuple[str, Any, str]]:
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from error
-    yield from ((key, value, file) for key, value in _flatten(document, "", file))
-
-
-def _flatten(document: Mapping[str, Any], prefix: str, file: str) -> Iterator[tuple[str, Any]]:
-    """Dotted keys of a nested document, stopping at what is a setting even if it is a table."""
-    known = {key for key, _, _ in walk()}
-    for name, value in document.items():
-        key = f"{prefix}{name}"
-        if isinstance(value, dict) and key not in known:
-            if not any(k.startswith(f"{key}.") for k in known):
-                raise _unknown(key, file)
-            yield from _flatten(value, f"{key}.", file)
-        else:
-            yield key, value
-
-
-def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
-    for name, text in sorted(environment.items()):
-        if name.startswith(PREFIX) and name not in OUTSIDE:
-            key = name.removeprefix(PREFIX).lower().replace("__", ".")
-            yield key, _from_text(key, text, f"environment variable {name}"), f"environment variable {name}"
-
-
-def _from_sets(sets: Sequence[str]) -> Iterator[tuple[str, Any, str]]:
-    for entry in sets:
-        key, equals, text = entry.partition("=")
-        if not equals:
-            raise SettingsError(f"--set {entry}: write it as key=value, for example --set engine.workers=4")
-        yield key.strip(), _from_text(key.strip(), text.strip(), "--set"), "--set"
-
-
-def _from_text(key: str, text: str, where: str) -> Any:
-    """A value given as plain text: as TOML if it is that, else a string, or strings separated by commas."""
-    kind = _type_of(key, where)
-    if kind is str:
-        return text
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return [part.strip() for part in text.split(",")] if kind == list[str] else text
-
-
-def _type_of(key: str, where: str) -> Any:
-    for known, kind, _ in walk():
-        if known == key:
-            return kind
-    raise _unknown(key, where)
-
-
-def _unknown(key: str, where: str) -> SettingsError:
-    close = difflib.get_close_matches(key, [k for k, _, _ in walk()], 1, 0.5)
-    cure = f"did you mean {close[0]}?" if close else "see `gossamer config show` for all settings"
-    return SettingsError(f"{where}: unknown setting {key}; {cure}")
-
-
-def _checked(key: str, value: Any, where: str) -> Any:
-    """The value if it fits its field's type and is not too small."""
-    import msgspec
-
-    kind = _type_of(key, where)
-    try:
-        fitting = msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        reason = str(error).replace("`", "")
-        choices = " or ".join(toml_value(choice) for choice in get_args(kind) if isinstance(choice, str))
-        cure = f"choose {choices}" if choices else f"the default is {toml_value(value_of(Settings(), key))}"
-        raise SettingsError(f"{where}: {key} = {value!r} does not fit: {reason}; {cure}") from error
-    least, most = _limits(key)
-    if least is not None and not fitting >= least:
-        raise SettingsError(f"{where}: {key} = {value!r} is too small; it must be at least {least}")
-    if most is not None and not fitting <= most:
-        raise SettingsError(f"{where}: {key} = {value!r} is too large; it must be at most {most}")
-    return fitting
-
-
-def _limits(key: str) -> tuple[float | None, float | None]:
-    """The smallest and the largest value a setting may have, if it is a number."""
-    *sections, name = key.split(".")
-    kind: Any = Settings
-    for section in sections:
-        kind = _hints(kind)[section]
-    known = next(f.metadata for f in fields(kind) if f.name == name)
-    return known["least"], known["most"]
-
-
-def _build(kind: type, prefix: str, values: Mapping[str, Any]) -> Any:
-    hints = _hints(kind)
-    given = {}
-    for f in fields(kind):
-        key = f"{prefix}{f.name}"
-        if is_dataclass(hints[f.name]):
-            given[f.name] = _build(hints[f.name], f"{key}.", values)
-        elif key in values:
-            given[f.name] = values[key]
-    return kind(**given)
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    host: list[HostSettings] = setting(
+        [], "`[[host]]` tables: other manners for the hosts that fit `pattern` (delay_ms, connections, headers, proxy, cap)."
+    )

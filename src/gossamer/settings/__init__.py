@@ -1,0 +1,53 @@
+"""The settings of a crawl."""
+
+from gossamer.settings.load import (
+    FILE,
+    PREFIX,
+    Origins,
+    load_settings,
+    template,
+    toml_value,
+    value_of,
+    walk,
+)
+from gossamer.settings.sections import (
+    AgentSettings,
+    EngineSettings,
+    FetchSettings,
+    FilterSettings,
+    GenerateSettings,
+    HostSettings,
+    LinkSettings,
+    PluginSettings,
+    ScheduleSettings,
+    ScoreSettings,
+    Settings,
+    StorageSettings,
+    UrlSettings,
+    setting,
+)
+
+__all__ = [
+    "AgentSettings",
+    "EngineSettings",
+    "FILE",
+    "FetchSettings",
+    "FilterSettings",
+    "GenerateSettings",
+    "HostSettings",
+    "LinkSettings",
+    "Origins",
+    "PREFIX",
+    "PluginSettings",
+    "ScheduleSettings",
+    "ScoreSettings",
+    "Settings",
+    "StorageSettings",
+    "UrlSettings",
+    "load_settings",
+    "setting",
+    "template",
+    "toml_value",
+    "value_of",
+    "walk",
+]

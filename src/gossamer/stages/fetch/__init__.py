@@ -1,0 +1,1 @@
+"""fetch: one batch's fetchlist → WARC files and one row per URL."""

@@ -1,0 +1,61 @@
+"""The journal: which queue was asked last, when, and how long it must be left alone; written before each request is sent.
+
+It is what keeps a crawler that was killed and started again polite: a kill takes nothing from a file that was written. It
+need not be synced, as no machine starts again faster than a delay passes.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from gossamer.urls.keys import fingerprint
+
+RECORD = struct.Struct("<qqi")  # fingerprint of the queue, microseconds since 1970, delay in milliseconds
+LAYOUT = np.dtype([("queue", "<i8"), ("at", "<i8"), ("delay", "<i4")])
+LONGEST_MS = 2**31 - 1
+
+
+class Journal:
+    """An append-only file."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._waiting = bytearray()
+        self._keys: dict[str, int] = {}
+
+    def note(self, queue: str, at: float, delay: float) -> None:
+        """A request of a queue is about to be sent."""
+        key = self._keys.get(queue)
+        if key is None:
+            key = self._keys[queue] = fingerprint(queue)
+        self._waiting += RECORD.pack(key, int(at * 1e6), min(int(delay * 1000), LONGEST_MS))
+
+    def flush(self) -> None:
+        """Hand over what was noted; before this, nothing may be sent."""
+        if self._waiting:
+            os.write(self._fd, self._waiting)
+            self._waiting.clear()
+
+    def close(self) -> None:
+        """End."""
+        self.flush()
+        os.close(self._fd)
+
+
+def last_requests(paths: Iterable[Path]) -> dict[int, tuple[float, float]]:
+    """Of each queue, by its fingerprint, when it was asked last and its delay then, in seconds."""
+    last: dict[int, tuple[float, float]] = {}
+    for path in paths:
+        data = path.read_bytes()
+        records = np.frombuffer(data[: len(data) // LAYOUT.itemsize * LAYOUT.itemsize], LAYOUT)  # the last may be torn
+        keys, at = np.unique(records["queue"][::-1], return_index=True)
+        for key, record in zip(keys.tolist(), records[::-1][at].tolist(), strict=True):
+            if key not in last or record[1] / 1e6 > last[key][0]:
+                last[key] = (record[1] / 1e6, record[2] / 1000)
+    return last

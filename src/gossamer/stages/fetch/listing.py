@@ -1,0 +1,109 @@
+"""What one process has to fetch: its part of a fetchlist, without what was fetched before it was interrupted.
+
+Rows stay in Arrow and are named by their numbers, so a million URLs take little more than their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from gossamer.storage.files import Files
+from gossamer.storage.parquet import FileEntry
+from gossamer.tables.statuses import Outcome
+
+COLUMNS = (
+    "domain_fp", "url_fp", "url", "partition", "queue", "position", "status", "fetched_at", "etag", "last_modified",
+    "payload_digest",
+)  # fmt: skip
+REDIRECTS = (Outcome.REDIRECT_PERMANENT, Outcome.REDIRECT_TEMPORARY)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows to fetch, in the random order of the list."""
+
+    rows: pa.Table
+    fps: np.ndarray  # of all URLs of the list, fetched or not, in order
+    domains: np.ndarray  # of the list, in order
+    partitions: np.ndarray  # of these domains
+
+    @property
+    def urls(self) -> pa.Array:
+        """The URLs."""
+        return self.rows.column("url").chunk(0)
+
+    def queues(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Each queue with the numbers of its rows."""
+        if not self.rows.num_rows:
+            return
+        encoded = self.rows.column("queue").combine_chunks().dictionary_encode()
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        order = np.argsort(codes, kind="stable").astype(np.int32)
+        edges = np.flatnonzero(np.diff(codes[order])) + 1
+        for rows in np.split(order, edges):
+            yield encoded.dictionary[int(codes[rows[0]])].as_py() or "", rows
+
+    def listed(self, fp: int) -> bool:
+        """Whether a URL is in the list."""
+        at = int(np.searchsorted(self.fps, fp))
+        return at < len(self.fps) and int(self.fps[at]) == fp
+
+    def partition_of(self, domain_fp: int) -> int | None:
+        """The partition of a domain that is in the list."""
+        at = int(np.searchsorted(self.domains, domain_fp))
+        if at < len(self.domains) and int(self.domains[at]) == domain_fp:
+            return int(self.partitions[at])
+        return None
+
+
+def read_listing(files: Files, entries: Sequence[FileEntry], partitions: Sequence[int], done: pa.Table) -> Listing:
+    """The rows of some partitions that are not `done` yet."""
+    parts = []
+    for entry in entries:
+        with files.open(entry.path) as stream:
+            parts.append(pq.read_table(stream, columns=list(COLUMNS), filters=[("partition", "in", list(partitions))]))
+    rows = pa.concat_tables(parts)
+    fps, domains = rows.column("url_fp").to_numpy(), rows.column("domain_fp").to_numpy()
+    known, first = np.unique(domains, return_index=True)
+    left = rows.filter(pc.invert(pc.is_in(rows.column("url_fp"), done.column("url_fp").combine_chunks())))
+    if len(entries) > 1:
+        left = left.sort_by([("partition", "ascending"), ("position", "ascending")])
+    wanted = [name for name in COLUMNS if name not in ("url_fp", "domain_fp", "partition", "position")]
+    left = left.select(wanted).combine_chunks()
+    return Listing(left, np.sort(fps), known, rows.column("partition").to_numpy()[first])
+
+
+def read_done(files: Files, parts: Sequence[str]) -> pa.Table:
+    """What published parts say was fetched."""
+    names = ["domain_fp", "url_fp", "url", "via", "outcome", "redirect_to"]
+    tables = []
+    for path in parts:
+        with files.open(path) as stream:
+            tables.append(pq.read_table(stream, columns=names).replace_schema_metadata(None))
+    if tables:
+        return pa.concat_tables(tables)
+    schema = [("domain_fp", pa.int64()), ("url_fp", pa.int64()), ("url", pa.string()), ("via", pa.string())]
+    return pa.schema([*schema, ("outcome", pa.int8()), ("redirect_to", pa.string())]).empty_table()
+
+
+def unfollowed(done: pa.Table) -> list[tuple[str, tuple[str, ...], int]]:
+    """Redirects of an interrupted run whose targets were not fetched: target, the URLs that led to it, and the domain they began in."""
+    redirects = done.filter(pc.and_(pc.is_in(done.column("outcome"), pa.array([int(o) for o in REDIRECTS], pa.int8())), done.column("redirect_to").is_valid()))
+    known = done.column("url")
+    open_ends = redirects.filter(pc.invert(pc.is_in(redirects.column("redirect_to"), known.combine_chunks())))
+    if not open_ends.num_rows:
+        return []
+    via = dict(zip(redirects.column("url").to_pylist(), redirects.column("via").to_pylist(), strict=True))
+    found = []
+    for url, target, domain in zip(*(open_ends.column(n).to_pylist() for n in ("url", "redirect_to", "domain_fp")), strict=True):
+        chain = [url]
+        while (before := via.get(chain[0])) and before not in chain:
+            chain.insert(0, before)
+        found.append((target, tuple(chain), domain))
+    return sorted(found)

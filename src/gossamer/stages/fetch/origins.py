@@ -1,0 +1,59 @@
+"""Origins (scheme, host, port): how each is reached, by which manners, and what its robots.txt says."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from typing import TYPE_CHECKING
+
+from gossamer.urls.domains import is_address
+
+if TYPE_CHECKING:
+    from gossamer.settings import FetchSettings, HostSettings
+    from gossamer.stages.fetch.politeness import Queue
+    from gossamer.stages.fetch.robots import Robots
+
+
+class Origin:
+    """One origin, as far as this process knows it."""
+
+    __slots__ = (
+        "asked", "error", "expires", "headers", "host", "literal", "mapped", "name", "outcome", "proxy", "queue",
+        "retry_after", "robots", "scheme",
+    )  # fmt: skip
+
+    def __init__(self, name: str, queue: Queue) -> None:
+        self.name = name
+        self.queue = queue
+        self.scheme, _, authority = name.partition("://")
+        self.host = authority if authority.endswith("]") else re.sub(r":\d+$", "", authority)
+        self.literal = self.host.strip("[]") if is_address(self.host) else None
+        self.mapped: str | None = None  # where `fetch.connect_to` leads
+        self.proxy = ""
+        self.headers: tuple[str, ...] = ()
+        self.robots: Robots | None = None
+        self.expires = float("-inf")  # when robots.txt has to be asked for again
+        self.asked = False  # robots.txt is being asked for
+        self.error: str | None = None  # why robots.txt cannot be had: nothing may be fetched for now
+        self.outcome = 0  # … and what that means for the URLs
+        self.retry_after: int | None = None
+
+
+class Manners:
+    """What the settings say of single hosts."""
+
+    def __init__(self, fetch: FetchSettings, hosts: list[HostSettings]) -> None:
+        self._mapped = [(_fits(pattern), address) for pattern, address in fetch.connect_to.items()]
+        self._hosts = [(_fits(rule.pattern), rule) for rule in hosts]
+
+    def mapped(self, host: str) -> str | None:
+        """The address and port a host is to be reached at, if one is set."""
+        return next((address for fits, address in self._mapped if fits.match(host)), None)
+
+    def rule(self, host: str) -> HostSettings | None:
+        """The first `[[host]]` that fits."""
+        return next((rule for fits, rule in self._hosts if fits.match(host)), None)
+
+
+def _fits(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern.lower()))
