@@ -105,9 +105,7 @@ def whole_members(stream: BinaryIO) -> int:
         position += len(data)
         while data:
             try:
-                grown = inflater.decompress(data, READ)
-                while len(grown) == READ and not inflater.eof and not inflater.unconsumed_tail:
-                    grown = inflater.decompress(b"", READ)  # what it still holds back
+                inflater.decompress(data, READ)
             except isal_zlib.error:  # type: ignore[misc]  # a class, which its stubs call an instance
                 return whole
             data = inflater.unconsumed_tail

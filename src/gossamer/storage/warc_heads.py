@@ -26,9 +26,7 @@ CONTENT_LENGTH = b"\ncontent-length:"
 CONTROLS = bytes.maketrans(bytes([*range(9), *range(10, 32), 127]), b" " * 32)
 REASONS = {b"%d" % status: status.phrase.encode() for status in HTTPStatus}
 UNREADABLE = b"599"  # no code that a server means something by
-LONGEST = (
-    20_000  # bytes of a head: fastwarc gives up on a file at one of 32 KiB, and renaming lines can add three fifths
-)
+LONGEST = 20_000  # bytes: fastwarc gives up on a file at a head of 32 KiB, and renaming can add three fifths
 LONGEST_LINE = 4_000  # bytes of a line in a head that is longer
 
 
