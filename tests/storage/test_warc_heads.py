@@ -68,6 +68,7 @@ def test_lengths_are_made_to_fit_the_body(lines, expected):
         (b"http/1.1 200 ok", b"HTTP/1.1 200 ok"),
         (b"HTTP/1.1 200 O\0K\r", b"HTTP/1.1 200 O K "),
         (b"ICY 200 OK", b"HTTP/1.1 200 OK\r\nX-Crawler-Status-Line: ICY 200 OK"),
+        (b"404 Gone fishing", b"HTTP/1.1 404 Not Found\r\nX-Crawler-Status-Line: 404 Gone fishing"),
         (b"HTTP/1.1 2000 OK", b"HTTP/1.1 599 \r\nX-Crawler-Status-Line: HTTP/1.1 2000 OK"),
         (b"HTTP/1.1 000 OK", b"HTTP/1.1 599 \r\nX-Crawler-Status-Line: HTTP/1.1 000 OK"),
         (b"HTTP/1.1", b"HTTP/1.1 599 \r\nX-Crawler-Status-Line: HTTP/1.1"),
@@ -114,21 +115,36 @@ def test_heads_no_parser_agrees_on_are_mended(head, expected):
         b"A: " + b"x" * 100_000 + b"\r\nB: c\r\n",
         b"A: b\r\n" * 20_000,
         b"content-length:\r\n" * 5_000,
-        b"content-length:\r\n" * ((warc_heads.LONGEST - 20) // 17),
-        b"transfer-encoding:\r\n" * 1_000,
+        b"transfer-encoding:\r\n" * 5_000,
         b"x" * 100_000 + b"\r\n",
-        b" " * 40_000 + b"\n" * 40_000 + b"A: b\r\n",
+        b"x\n" * 9_000,
+        b"\r\n" + b"x\r\n" * 6_000,
     ],
 )
-@pytest.mark.parametrize("status", [OK, b"HTTP/1.1 200 " + b"x" * 50_000 + b"\r\n", b"x" * 50_000 + b"\r\n"])
-def test_a_head_too_long_for_readers_is_cut(status, lines):
-    head = status + lines + b"\r\n"
+@pytest.mark.parametrize("status", [b"HTTP/1.1 200 ", b"HTTP/2 200 ", b"ICY 200 ", b""])
+@pytest.mark.parametrize("reason", [0, 100, 50_000])
+def test_a_head_too_long_for_readers_is_cut(status, reason, lines):
+    head = status + b"x" * reason + b"\r\n" + lines + b"\r\n"
     record = answer(head=head)
     assert record.body == PAGE
-    length = len(record.block) - len(PAGE)
-    assert length < 32_768
-    if len(head) > warc_heads.LONGEST:
-        assert b"\r\nX-Crawler-Head-Length: %d\r\n" % len(head) in record.block[:length]
+    assert len(record.block) - len(PAGE) < 32_768
+    assert b"\r\nX-Crawler-Head-Length: %d\r\n" % len(head) in record.block
+
+
+@pytest.mark.parametrize("status", [b"HTTP/1.1 200 ", b"HTTP/2 200 ", b"ICY 200 ", b""])
+@pytest.mark.parametrize("line", [b"content-length:\r\n", b"a:\r\n", b"x\r\n"])
+def test_no_head_grows_too_long_for_readers(status, line):
+    for share in (0, 20, 10_000, warc_heads.LONGEST - 20):
+        head = status + b"x" * share + b"\r\n"
+        head += line * ((warc_heads.LONGEST - len(head) - 2) // len(line)) + b"\r\n"
+        assert warc_heads.LONGEST - len(line) < len(head) <= warc_heads.LONGEST
+        record = answer(head=head)
+        assert record.body == PAGE
+        assert len(record.block) - len(PAGE) < 32_768
+
+
+def test_a_long_head_of_nothing_is_not_cut():
+    assert stored(OK + b" " * 40_000 + b"\r\nA: b\r\n" + b"\n" * 40_000) == OK + b"A: b\r\n\r\n"
 
 
 def test_a_head_with_one_long_line_keeps_the_others():

@@ -19,7 +19,7 @@ WELL_FORMED = re.compile(STATUS_LINE + rb"\r\n" + HEADERS)
 WELL_FORMED_REST = re.compile(HEADERS)
 GOOD_STATUS = re.compile(STATUS_LINE)
 STATUS = re.compile(rb"HTTP/([0-9])(?:\.([0-9]))?[ \t]+([1-9][0-9]{2})(?![^ \t])[ \t]*(.*)", re.IGNORECASE)
-ANY_CODE = re.compile(rb"(?<![^ \t])([1-9][0-9]{2})(?![^ \t])[ \t]*(.*)")
+ANY_CODE = re.compile(rb"(?<![^ \t])([1-9][0-9]{2})(?![^ \t])")
 NAME = re.compile(rb"(%s)[ \t]*:" % TOKEN)
 TRANSFER_ENCODING = b"\ntransfer-encoding:"
 CONTENT_LENGTH = b"\ncontent-length:"
@@ -80,9 +80,8 @@ def status_lines(line: bytes) -> bytes:
         major, minor, code, reason = match.groups()
         version = b"1.0" if (major, minor) == (b"1", b"0") else b"1.1"
         return b"HTTP/%b %b %b\r\n" % (version, code, reason or REASONS.get(code, b""))
-    match = ANY_CODE.search(line)
-    code, reason = match.groups() if match else (UNREADABLE, b"")
-    return b"HTTP/1.1 %b %b\r\nX-Crawler-Status-Line: %b\r\n" % (code, reason or REASONS.get(code, b""), line)
+    code = match[1] if (match := ANY_CODE.search(line)) else UNREADABLE
+    return b"HTTP/1.1 %b %b\r\nX-Crawler-Status-Line: %b\r\n" % (code, REASONS.get(code, b""), line)
 
 
 def mended(head: bytes) -> bytes:
@@ -92,7 +91,7 @@ def mended(head: bytes) -> bytes:
     headers, trailers = unfolded(lines[start + 1 :])
     rebuilt = [header_line(line) for line in headers] + [b"X-Crawler-Trailer: %b\r\n" % line for line in trailers]
     status = lines[start].strip()
-    if len(head) > LONGEST:
+    if len(status) + sum(map(len, rebuilt)) > LONGEST:  # the names we give may have made it so
         status, rebuilt = status[:LONGEST_LINE], [*shortened(rebuilt), b"X-Crawler-Head-Length: %d\r\n" % len(head)]
     return b"".join([status_lines(status), *rebuilt, b"\r\n"])
 
@@ -115,7 +114,7 @@ def unfolded(lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:
 
 def shortened(lines: list[bytes]) -> list[bytes]:
     """Lines of a head too long to keep: the first ones that fit, none of them very long."""
-    room, kept = LONGEST - 3 * LONGEST_LINE, []  # the status line may be there twice
+    room, kept = LONGEST - 2 * LONGEST_LINE, []  # the status line has its own
     for line in lines:
         line = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 2] + b"\r\n"
         room -= len(line)
