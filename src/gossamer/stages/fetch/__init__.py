@@ -1,0 +1,1 @@
+"""fetch: what may be fetched, by the word of each site."""
