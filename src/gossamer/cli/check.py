@@ -1,11 +1,11 @@
-"""check: what the URL chain makes of the URLs on stdin, for people and for conformance tests."""
+"""check: what the URL chain or a robots.txt makes of the URLs on stdin, for people and for conformance tests."""
 
 from __future__ import annotations
 
 import json
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain as joined
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ import typer
 from gossamer.cli.context import Options, options
 
 if TYPE_CHECKING:
+    from gossamer.stages.fetch.robots import Robots
     from gossamer.urls.chain import UrlChain
 
 check_app = typer.Typer(
@@ -85,6 +86,26 @@ def domain(context: typer.Context) -> None:
         _print(options(context), lines, (Answer(name or "-", why) for name, why in found), False)
 
 
+@check_app.command()
+def robots(
+    context: typer.Context,
+    file: Annotated[Path, typer.Option(metavar="FILE", help="The robots.txt to try.")],
+    agent: Annotated[str, typer.Option(help="Who asks: a name, or a whole User-Agent header.")] = "gossamer",
+    explain: Annotated[bool, typer.Option("--explain", help="Below each URL: the group, its delay, sitemaps.")] = False,
+) -> None:
+    """Print `allow` or `disallow` for each URL; why: the line that decides, nothing if none does, or what is wrong with the URL."""
+    from gossamer.errors import UsageError
+    from gossamer.stages.fetch.robots import LONGEST, parse_robots
+
+    try:
+        with file.open("rb") as opened:
+            found = parse_robots(opened.read(LONGEST + 1), agent)
+    except OSError as error:
+        raise UsageError(f"--file {file}: {error.strerror}; check the path") from error
+    for lines in _batches():
+        _print(options(context), lines, _decided(found, map(_text, lines)), explain)
+
+
 def _chain(chosen: Options, files: dict[str, Any]) -> UrlChain:
     """The chain of the crawl, or of the defaults if there is none; `files` take the place of those in the settings."""
     from dataclasses import replace
@@ -142,6 +163,21 @@ def _filtered(chain: UrlChain, texts: list[str], stage: str, normal: bool) -> It
         accepted = {name: said[row] for name, said in favour.items() if said[row]}
         steps = [(name, said[row] or accepted.get(name) or "kept") for name, said in against]
         yield Answer("-" if reason else "+", reason or ", ".join(accepted.values()), steps)
+
+
+def _decided(robots: Robots, texts: Iterable[str]) -> Iterator[Answer]:
+    """Whether each URL may be fetched, and what else the file says to the agent."""
+    from gossamer.urls.parse import parse
+
+    delay = "none" if robots.crawl_delay is None else f"{robots.crawl_delay:g} s"
+    said = [("group", robots.group or "none"), ("crawl-delay", delay), *(("sitemap", at) for at in robots.sitemaps)]
+    for text in texts:
+        href, reason = parse(text)
+        if href is None:
+            yield Answer("disallow", reason or "")
+            continue
+        verdict = robots.decide(href)
+        yield Answer("allow" if verdict.allowed else "disallow", verdict.line or "", said)
 
 
 def _batches() -> Iterator[list[bytes]]:
