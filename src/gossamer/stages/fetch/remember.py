@@ -1,0 +1,160 @@
+"""Between rounds: what the crawl knows of hosts and robots.txt goes to the processes, what they learned comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import ibis
+import pyarrow as pa
+
+from gossamer.stages.fetch.ledger import Home
+from gossamer.stages.fetch.memory import STATE
+from gossamer.storage.parquet import FileEntry, Target
+from gossamer.tables.segment import FOUND
+from gossamer.tables.statuses import Outcome, PageKind
+from gossamer.urls import keys
+from gossamer.urls.parse import resolve
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from gossamer.runner import Run
+    from gossamer.urls.chain import UrlChain
+
+HOST_COLUMNS = (
+    "host", "domain", "address", "crawl_delay_ms", "last_request_at", "not_before", "failures", "given_up_until",
+)  # fmt: skip
+ROBOTS_COLUMNS = ("origin", "body", "http_code", "reachable", "error", "expires_at")
+FEEDS = ("feed", "rss", "atom")  # in the name of a file that robots.txt calls a sitemap
+GOOD = [outcome.value for outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)]
+BAD = [outcome.value for outcome in (Outcome.FAIL,)]
+
+
+def known(run: Run, home: Home, generation: int) -> tuple[list[FileEntry], list[FileEntry]]:
+    """Files with what is known of the hosts of a batch and of their robots.txt, by partition."""
+    fetchlist = run.table("fetchlist", segment=home.segment)
+    domains = fetchlist.select("domain_fp", "partition").distinct().view()
+    hosts = run.table("hosts")
+    near = hosts.inner_join(domains, ["domain_fp"])
+    near = near.select("partition", "host_fp", *HOST_COLUMNS).view()
+    robots = run.table("robots")
+    theirs = robots.inner_join(near.select("partition", "host_fp").distinct().view(), ["host_fp"])
+    theirs = theirs.select("partition", *ROBOTS_COLUMNS)
+    folder = f"{home.folder}/known-g{generation:03d}"
+    return (
+        _stored(run, near.select("partition", *HOST_COLUMNS), f"{folder}/hosts"),
+        _stored(run, theirs, f"{folder}/robots"),
+    )
+
+
+def _stored(run: Run, rows: ir.Table, folder: str) -> list[FileEntry]:
+    from gossamer.engine.base import canonical
+
+    return run.crawl.engine.write(rows, Target(run.crawl.files, folder, canonical(rows), order=("partition",)))
+
+
+def write_robots(run: Run, answers: ir.Table, segment: str) -> None:
+    """What origins said last, and the sitemaps they name."""
+    nth = ibis.row_number().over(group_by=["host_fp", "host_key", "origin"], order_by=ibis.desc("updated_at"))
+    last = answers.mutate(nth=nth)
+    last = last.filter(last.nth == 0).drop("nth").view()
+    run.count(robots=run.write("robots", last, delta=True))
+    chain = run.url_chain()
+    named = run.crawl.engine.map_batches(
+        last.select("origin", "sitemaps"), partial(found_rows, chain, segment), FOUND.schema
+    )
+    nth = ibis.row_number().over(group_by=["domain_fp", "url_fp"], order_by=["via", "url"])
+    first = named.mutate(nth=nth)
+    run.count(sitemaps=run.write("found", first.filter(first.nth == 0).drop("nth"), segment=segment))
+
+
+def found_rows(chain: UrlChain, segment: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Origins and the sitemaps they name → rows of `found`, for those that our filters accept."""
+    for batch in batches:
+        pairs = [
+            (resolve(f"{origin}/", [target])[0], f"{origin}/robots.txt")
+            for origin, targets in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+            for target in targets or ()
+        ]
+        urls = chain.check(pa.array([url for url, _ in pairs], pa.string()), "fetch").url
+        kept = urls.is_valid().to_pylist()
+        urls = urls.drop_null()
+        via = [via for (_, via), keep in zip(pairs, kept, strict=True) if keep]
+        columns = keys.url_columns(urls) | {
+            "segment": pa.array([segment] * len(urls), pa.string()),
+            "via": pa.array(via, pa.string()),
+            "kind": pa.array([kind_of(url).value for url in urls.to_pylist()], pa.int8()),
+        }
+        yield pa.RecordBatch.from_arrays([columns[name] for name in FOUND.names], schema=FOUND.schema)
+
+
+def kind_of(url: str) -> PageKind:
+    """What robots.txt calls a sitemap may be a feed; its name tells."""
+    name = url.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
+    return PageKind.FEED if any(word in name for word in FEEDS) and "sitemap" not in name else PageKind.SITEMAP
+
+
+def write_hosts(run: Run, rows: ir.Table, states: pa.Table) -> None:
+    """Counts of what was fetched, and the state of the hosts we talked to."""
+    engine = run.crawl.engine
+    now = ibis.literal(run.clock.now, "timestamp('UTC', 6)")
+    talked = engine.values(_with_keys(states.select(STATE.names)))
+    origin = rows.mutate(host_key=rows.rowkey.re_extract(r"^(\[[^\]]*\]|[^:]*):", 1))
+    counts = origin.group_by("host_key").agg(
+        requests=origin.started_at.count().cast("int64"),
+        successes=origin.outcome.isin(GOOD).sum().cast("int64"),
+        errors=origin.outcome.isin(BAD).sum().cast("int64"),
+        bytes=origin.length.sum().fill_null(0).cast("int64"),
+    )
+    joined = talked.left_join(counts.view(), ["host_key"])
+    zero = ibis.literal(0, "int64")
+    rows = joined.mutate(
+        updated_at=now,
+        first_seen=now,
+        **{name: ibis.coalesce(joined[name], zero) for name in ("requests", "successes", "errors", "bytes")},
+        address_until=ibis.null("timestamp('UTC', 6)"),
+        meta=ibis.null("map<string, string>"),
+    )
+    run.count(hosts=run.write("hosts", rows.select(*run.tables["hosts"].names), delta=True))
+
+
+def _with_keys(states: pa.Table) -> pa.Table:
+    """States of hosts with the keys of the table; of two states of one host the later counts."""
+    from gossamer.urls.domains import domains
+
+    states = states.sort_by([("host", "ascending"), ("last_request_at", "descending")])
+    hosts = states.column("host").combine_chunks()
+    first = [at for at, host in enumerate(hosts.to_pylist()) if at == 0 or hosts[at - 1].as_py() != host]
+    states = states.take(pa.array(first, pa.int64()))
+    hosts = states.column("host").combine_chunks()
+    domain = domains(hosts)
+    given = {
+        "host_fp": keys.fingerprints(hosts),
+        "host_key": pa.array([keys.reverse_host(host) for host in hosts.to_pylist()], pa.string()),
+        "domain_fp": keys.fingerprints(domain),
+        "domain": domain,
+    }
+    for name, column in given.items():
+        states = states.append_column(name, column)
+    return states
+
+
+def clean(run: Run, home: Home) -> None:
+    """Drop what is left of segments that have been published."""
+    for files in {id(f): f for f in (home.files, home.spool)}.values():
+        old = [path for path, _ in files.list("fetching") if _done(run, path)]
+        files.delete(*old)
+
+
+def _done(run: Run, path: str) -> bool:
+    return "fetch" in run.snapshot.segments.get(path.split("/")[1], ())
+
+
+def drop(home: Home) -> None:
+    """Drop the parts of a segment: its tables have them now."""
+    for files in {id(f): f for f in (home.files, home.spool)}.values():
+        files.delete(*(path for path, _ in list(files.list(home.folder))))
+
+
