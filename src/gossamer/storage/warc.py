@@ -1,9 +1,9 @@
 """WARC/1.1 records: one request and its answer → gzip members, one to a record, as bytes for somebody else to write.
 
-The response (or revisit) comes first, then its request and metadata, as Heritrix and warcio order them: a torn end costs what
+The response (or revisit) comes first, then its request and metadata, as warcio orders them: a torn end costs what
 matters least, and `WARC-Concurrent-To` always points back. Everything a server can choose is hostile: no URL, header or
-error text can end a line of ours. Level 1 of isal takes a fifth of zlib's time at zlib's ratio; 2 gains about one percent,
-3 costs twice as much for three, and 0 gives away a tenth.
+error text can end a line of ours. Level 1 of isal takes a quarter of the time of zlib's level 1 at its ratio; on pages of
+19 KB, level 2 gains about one percent, 3 two or three at more than twice the time, and 0 gives away a tenth.
 """
 
 from __future__ import annotations
