@@ -107,6 +107,19 @@ def test_paths_that_differ(pattern: str, path: str):
     assert allowed(rules(f"Disallow: {pattern}"), path)
 
 
+@pytest.mark.parametrize("octet", range(256))
+def test_every_octet_is_spelled_in_one_way(octet: int):
+    encoded = {f"/%{octet:02x}", f"/%{octet:02X}"}
+    bare = f"/{chr(octet)}"
+    if chr(octet).isascii() and (chr(octet).isalnum() or chr(octet) in "-._~"):
+        encoded.add(bare)
+    for pattern in encoded:
+        found = robots(rules(f"Disallow: {pattern}$"))
+        assert {path for path in encoded if found.decide(HOST + path).allowed} == set()
+    if chr(octet) in "/?:@[]!&()+,;=":
+        assert allowed(rules(f"Disallow: /%{octet:02X}"), bare), "reserved: the two mean different things"
+
+
 # Google's examples of patterns and of precedence
 
 

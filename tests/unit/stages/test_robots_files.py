@@ -75,6 +75,11 @@ def test_ways_to_name_an_agent(line: str):
     assert not allowed(f"{line}\nDisallow: /", "/x", "a")
 
 
+def test_a_word_alone_is_no_line():
+    assert not allowed("User-agent: *\nDisallow: /a\nUser-agent\nDisallow: /b", "/b"), "it would end the group"
+    assert not allowed("User-agent: *\nDisallow\nUser-agent: other\nDisallow: /b", "/b"), "it would end the list"
+
+
 def test_colons_in_values():
     assert not allowed(rules("Disallow /a:b"), "/a:b")
     assert allowed(rules("Disallow: /a:b"), "/a")
@@ -217,6 +222,11 @@ def test_linear_time(pattern: str):
 def test_as_many_rules_as_fit():
     many = "".join(f"Disallow: /*{number:x}z\nAllow: /{number:x}\n" for number in range(18_000))
     assert seconds(rules(many), "/" + "0y" * 1000) < 3
+
+
+def test_an_agent_named_many_times_takes_each_rule_once():
+    agents, many = "User-agent: *\n" * 15_000, "".join(f"Allow: /{number}\n" for number in range(15_000))
+    assert seconds(agents + many) < 3
 
 
 def test_small_and_quick_for_files_as_they_are():

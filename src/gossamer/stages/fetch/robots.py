@@ -117,7 +117,9 @@ def parse_robots(body: bytes, agent: str) -> Robots:
                     named, listing = [], True
                 token = product_token(_text(record.value))
                 if token == "*" or (token and token == name):
-                    named.append(groups.setdefault(token, _Group()))
+                    group = groups.setdefault(token, _Group())
+                    if group not in named:  # a name listed a thousand times takes each rule once
+                        named.append(group)
             case "sitemap":
                 if record.value and len(sitemaps) < MOST_SITEMAPS:
                     sitemaps[_text(record.value)] = None
@@ -162,7 +164,7 @@ def _as_utf8(body: bytes) -> bytes:
     cut = len(body) > LONGEST
     body = body[: LONGEST + 1]  # one more, since it may be the end of the last line
     if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        body = body[:LONGEST].decode("utf-16", "replace").encode()
+        body = body.decode("utf-16", "replace").encode()
     if cut:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r"), 0)]
     return body.removeprefix(BOM_UTF8).replace(b"\0", b"")
@@ -172,8 +174,8 @@ def _records(body: bytes) -> Iterator[Record]:
     """The lines that mean something. Of bytes, `splitlines` knows CR, LF and CRLF only, as the RFC does."""
     for number, line in enumerate(body.splitlines(), 1):
         bare = line[:LONGEST_LINE].partition(b"#")[0]
-        key, _, value = bare.partition(b":")
-        kind = KINDS.get(key.strip().lower())
+        key, colon, value = bare.partition(b":")
+        kind = KINDS.get(key.strip().lower()) if colon else None
         if kind is None:
             kind, value = _without_colon(bare)
         if kind is not None:
