@@ -295,6 +295,8 @@ async def _running(zone: Mapping[str, Name]) -> AsyncIterator[DnsServer]:
             break
         listener.close()  # somebody has the port of that number for UDP
         datagrams.close()
+    else:
+        raise RuntimeError("no port is free for both UDP and TCP")
     server = DnsServer(zone, listener.getsockname()[1])
     transport, _ = await loop.create_datagram_endpoint(lambda: OverUdp(server), sock=datagrams)
     connections = await asyncio.start_server(server.over_tcp, sock=listener)

@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gossamer.simweb.serving.tls import Authority, State
-from tests.hostile.behaviours import bodies, headers, malformed, plain, redirects, retry, robots, timing
+from tests.hostile.behaviours import bodies, headers, malformed, plain, redirects, retry, robots, sitemaps, timing
 from tests.hostile.behaviours.base import BEHAVIOURS, ROBOTS_OF, Behaviour, Request, Seen, Writer, page
 from tests.hostile.sockets import in_thread, listen
 
 __all__ = ["BEHAVIOURS", "ROBOTS_OF", "Behaviour", "Connection", "HostileServer", "Seen", "hostile_server"]
 
-MODULES = (bodies, headers, malformed, plain, redirects, retry, robots, timing)  # each registers what it has
+MODULES = (bodies, headers, malformed, plain, redirects, retry, robots, sitemaps, timing)  # each registers what it has
 LARGEST_HEAD = 1 << 20
 BAD_TLS: dict[str, State] = {"tls-expired": "expired", "tls-stranger": "stranger"}
 
@@ -69,16 +69,18 @@ class HostileServer:
         """What was asked of a host, whatever the port in its header."""
         return [seen.target for seen in self.requests if seen.host.partition(":")[0] == host]
 
-    async def accept(self, listener: socket.socket, context: ssl.SSLContext | None) -> None:
-        """Take connections as they come."""
-        loop = asyncio.get_running_loop()
-        while True:
-            accepted, _ = await loop.sock_accept(listener)
-            known = Connection(len(self._connections), context is not None, accepted.getsockname()[0])
-            self._connections.append(known)
-            task = loop.create_task(self._serve(known, accepted, context))
-            self._tasks.add(task)
-            task.add_done_callback(self._ended)
+    def accept(self, listener: socket.socket, context: ssl.SSLContext | None) -> None:
+        """Take the connection that waits; a call and no task, as one that is cancelled may drop what it has just accepted."""
+        try:
+            accepted, _ = listener.accept()
+        except BlockingIOError:
+            return
+        accepted.setblocking(False)
+        known = Connection(len(self._connections), context is not None, accepted.getsockname()[0])
+        self._connections.append(known)
+        task = asyncio.get_running_loop().create_task(self._serve(known, accepted, context))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -87,6 +89,7 @@ class HostileServer:
 
     async def hang_up(self) -> None:
         """End all connections, whatever they are at; a behaviour that failed is the test's to know."""
+        await asyncio.sleep(0)  # a task that never began would not close what it was given
         while tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
@@ -164,12 +167,13 @@ async def _running(addresses: Sequence[str], robots: Mapping[str, bytes], folder
         plain_sockets, tls_sockets = ([stack.enter_context(each) for each in listen(addresses)] for _ in range(2))
         ports = plain_sockets[0].getsockname()[1], tls_sockets[0].getsockname()[1]
         server = HostileServer(authority.path, *ports, robots)
-        accepting = [asyncio.create_task(server.accept(each, None)) for each in plain_sockets]
-        accepting += [asyncio.create_task(server.accept(each, authority.listening())) for each in tls_sockets]
+        accepting = [(each, None) for each in plain_sockets] + [(each, authority.listening()) for each in tls_sockets]
+        loop = asyncio.get_running_loop()
+        for listener, context in accepting:
+            loop.add_reader(listener, server.accept, listener, context)
         try:
             yield server
         finally:
-            for task in accepting:
-                task.cancel()
-            await asyncio.gather(*accepting, return_exceptions=True)
+            for listener, _ in accepting:
+                loop.remove_reader(listener)
             await server.hang_up()

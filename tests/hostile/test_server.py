@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import ssl
@@ -13,7 +15,16 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from tests.hostile.behaviours.base import ADDRESSES, BODIES, MALFORMED, PAGE_SIZE, POLITENESS, REDIRECTS, ROBOTS
+from tests.hostile.behaviours.base import (
+    ADDRESSES,
+    BODIES,
+    MALFORMED,
+    PAGE_SIZE,
+    POLITENESS,
+    REDIRECTS,
+    ROBOTS,
+    SITEMAPS,
+)
 from tests.hostile.behaviours.plain import COOKIE, ETAG, MODIFIED
 from tests.hostile.clients import asking, connect, everything, first_bytes, get, until
 from tests.hostile.server import BEHAVIOURS, ROBOTS_OF, HostileServer, hostile_server
@@ -54,7 +65,7 @@ def test_a_behaviour_begins(server: HostileServer, name: str):
     assert what.name == name
     assert what.does.endswith((".", "`"))
     assert what.expect
-    assert what.line in {ADDRESSES, REDIRECTS, ROBOTS, BODIES, MALFORMED, POLITENESS}
+    assert what.line in {ADDRESSES, REDIRECTS, ROBOTS, SITEMAPS, BODIES, MALFORMED, POLITENESS}
     target = f"/{name}?s=0.05" if name in {"late", "drip-headers"} else f"/{name}"
     check_first_bytes(name, first_bytes(server.port, target, wait=0.2 if name in SILENT else 5))
 
@@ -164,6 +175,28 @@ def test_it_stops_with_everything_open():
         assert len(server.connections) == len(targets) + 5
     assert set(threading.enumerate()) == threads
     assert len(os.listdir("/proc/self/fd")) <= files  # noqa: PTH208
+
+
+def test_it_stops_while_clients_still_come():
+    ended = threading.Event()
+    for _ in range(5):
+        with hostile_server() as server:
+            ended.clear()
+            clients = [threading.Thread(target=knock, args=(port, ended)) for port in (server.port, server.tls_port)]
+            for client in clients:
+                client.start()
+            until(lambda: len(server.connections) > 20)
+        ended.set()
+        for client in clients:
+            client.join()
+        assert all(each.closed for each in server.connections)
+    gc.collect()  # a socket left open would be told now
+
+
+def knock(port: int, ended: threading.Event) -> None:
+    while not ended.is_set():
+        with contextlib.suppress(OSError), connect(port) as client:
+            client.sendall(asking("/page/1"))
 
 
 def test_a_behaviour_that_fails_is_told():

@@ -15,9 +15,8 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs
 
-ADDRESSES, REDIRECTS, ROBOTS, BODIES, MALFORMED = (
-    "Addresses", "Redirects", "robots.txt", "Bodies", "Malformed HTTP",
-)  # fmt: skip
+ADDRESSES, REDIRECTS, ROBOTS = "Addresses", "Redirects", "robots.txt"
+SITEMAPS, BODIES, MALFORMED = "Sitemaps", "Bodies", "Malformed HTTP"
 POLITENESS = "-"  # ordinary manners of the web, of which HOSTILE.md has no line
 PIECE = 64 * 1024
 HTML = "text/html; charset=utf-8"

@@ -192,12 +192,3 @@ async def hop(request: Request, writer: Writer) -> None:
         await writer.answer(301, headers={"Location": f"/robots-hop/{left - 1}"})
     else:
         await give(writer, RULES)
-
-
-@behaviour("sitemap.xml", ROBOTS, "success", BEHAVIOURS)
-async def sitemap(request: Request, writer: Writer) -> None:
-    """A sitemap of three pages."""
-    scheme = "https" if request.tls else "http"
-    pages = "".join(f"<url><loc>{scheme}://{request.seen.host}/page/{n}</loc></url>" for n in (1, 2, 3))
-    body = f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{pages}</urlset>'
-    await writer.answer(200, body.encode(), {"Content-Type": "application/xml"})
