@@ -217,6 +217,18 @@ class Crawl:
             "frequency": frequency,
         }
 
+    def fetch(self, segment: str | None = None) -> RunRecord | None:
+        """Fetch a batch (the oldest that waits, if none is named); None if there is none."""
+        chosen = segment or next(iter(self.waiting()), None)
+        return self.run("fetch", segment=chosen) if chosen else None
+
+    def waiting(self) -> list[str]:
+        """Batches that still hold their URLs and were not fetched."""
+        from gossamer.stages.generate.batches import LIVE, batches
+
+        found = batches(self.files, self.snapshot, self.clock().now)
+        return [batch.segment for batch in found if batch.state == LIVE and "fetch" not in batch.stages]
+
     def update(self, *segments: str) -> RunRecord | None:
         """Apply fetched segments (those not applied yet, if none is named); compacts the crawldb when that is due.
 

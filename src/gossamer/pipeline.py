@@ -23,6 +23,7 @@ class Stage:
     job: str  # `module:function`, imported when it runs
     keeps: bool = False  # tables hold the same rows before and after
     per_segment: bool = False
+    alone: bool = False  # one run at a time, whatever the segment
 
 
 STAGES: dict[str, Stage] = {
@@ -53,6 +54,17 @@ STAGES: dict[str, Stage] = {
             job="gossamer.stages.generate.job:run",
         ),
         Stage(
+            "fetch",
+            "Fetch a batch: answers go to WARC files, what became of each URL to rows.",
+            reads=("fetchlist", "hosts", "robots"),
+            writes=("fetch", "found", "hosts", "robots"),
+            balance="urls + redirected = rows; rows = success + not_modified + redirects + gone + failed"
+            " + robots_denied + refused + later + untried",
+            job="gossamer.stages.fetch.job:run",
+            per_segment=True,
+            alone=True,
+        ),
+        Stage(
             "drop",
             "Give up batches: their URLs may be chosen again.",
             reads=("fetchlist",),
@@ -63,7 +75,7 @@ STAGES: dict[str, Stage] = {
         Stage(
             "update",
             "Apply what was fetched and parsed to the crawldb: states, schedules, links, new URLs.",
-            reads=("fetchlist", "fetch", "parse", "outlinks", "counted", "crawldb"),
+            reads=("fetchlist", "fetch", "found", "parse", "outlinks", "counted", "crawldb"),
             writes=("crawldb", "counted"),
             balance="fetches = applied + again + stale + untried; links = links_counted + links_entered + links_dropped",
             job="gossamer.stages.update.job:run",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ class Run:
     replaced: dict[str, tuple[FileSet, ...]] = field(default_factory=dict)
     shards: int | None = None  # set by reshard
     marks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # segment → what this run did to it
+    after: list[Callable[[], None]] = field(default_factory=list)  # done when all is published; may be lost in a crash
 
     @property
     def source(self) -> Source:
@@ -179,7 +180,7 @@ def run_stage(crawl: Crawl, name: str, arguments: dict[str, Any], segment: str |
     if segment is not None and not SEGMENT.fullmatch(segment):
         raise UsageError(f"segment {segment!r}: use letters, digits, dots and dashes, beginning with a letter or digit")
     stage = STAGES[name]
-    title = f"{name}-{segment}" if segment else name
+    title = f"{name}-{segment}" if segment and not stage.alone else name
     lease = leases.acquire(crawl.files, title, {"stage": name, "segment": segment})
     try:
         found = _published_before(crawl, stage, arguments, segment)
@@ -244,6 +245,8 @@ def _carry_out(run: Run, lease: leases.Lease) -> RunRecord:
         run.tell({"event": "failed", "error": str(error), "exit_code": getattr(error, "exit_code", 1)})
         raise
     _close(run, runs.DONE)
+    for last in run.after:
+        last()
     run.tell(
         {
             "event": "done",

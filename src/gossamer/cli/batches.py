@@ -16,6 +16,7 @@ HOSTS = 20  # shown to a person; --json gives all
 def add_to(app: typer.Typer) -> None:
     """Register these commands."""
     app.command(help=STAGES["generate"].doc)(generate)
+    app.command(help=STAGES["fetch"].doc)(fetch)
     app.command(help=STAGES["update"].doc)(update)
     app.command(help=STAGES["purge"].doc)(purge)
     below = typer.Typer(no_args_is_help=True, help="List batches, or give some up.")
@@ -78,6 +79,20 @@ def _show_plan(chosen: Options, fates: dict[tuple[str, str], int]) -> None:
     rows = [[host, *(counts.get(n, 0) for n in ("chosen", *names))] for host, counts in ranked[:HOSTS]]
     total = [sum(counts.get(n, 0) for counts in by_host.values()) for n in ("chosen", *names)]
     show.print_table(("host", "chosen", *names), [*rows, [f"all {len(by_host):,} hosts", *total]])
+
+
+def fetch(
+    context: typer.Context,
+    segment: Annotated[
+        str | None, typer.Argument(help="The batch; the oldest that waits if left out.", metavar="[BATCH]")
+    ] = None,
+) -> None:
+    """Fetch a batch; the same command again goes on where it was interrupted."""
+    chosen = options(context)
+    with chosen.open() as crawl:
+        done = crawl.fetch(segment)
+    if done is None and not (chosen.json or chosen.quiet):
+        typer.echo("No batch waits to be fetched; make one with `gossamer generate`.")
 
 
 def update(

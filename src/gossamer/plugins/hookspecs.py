@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    from gossamer.stages.fetch.protocols import FetchProtocol
     from gossamer.stages.generate.score import Scorer
     from gossamer.tables.spec import Column
     from gossamer.urls.steps import Filter, Normalizer
@@ -52,3 +53,10 @@ def gossamer_normalizers() -> list[Normalizer]:  # type: ignore[empty-body]
 @hookspec
 def gossamer_filters() -> list[Filter]:  # type: ignore[empty-body]
     """Named functions that give reasons to reject URLs, run where `filters.chain` names them. If one raises, its URLs are kept, counted."""
+
+
+@hookspec
+def gossamer_protocols() -> list[FetchProtocol]:  # type: ignore[empty-body]
+    """Protocols to fetch with, each a name, its schemes and a module-level function that makes it ready in a process. They are spoken where
+    `fetch.protocols` names a scheme. If a request raises, that is an error of its URL, counted.
+    """

@@ -16,10 +16,11 @@ from gossamer.settings import PluginSettings
 from gossamer.tables.spec import Column
 
 if TYPE_CHECKING:
+    from gossamer.stages.fetch.protocols import FetchProtocol
     from gossamer.stages.generate.score import Scorer
     from gossamer.urls.steps import Filter, Normalizer
 
-BUILTIN = {name: f"gossamer.plugins.builtin.{name}" for name in ("normalizers", "filters", "scorers")}
+BUILTIN = {name: f"gossamer.plugins.builtin.{name}" for name in ("normalizers", "filters", "scorers", "protocols")}
 
 
 def load_plugins(settings: PluginSettings) -> pluggy.PluginManager:
@@ -96,6 +97,11 @@ def url_filters(manager: pluggy.PluginManager) -> tuple[Filter, ...]:
 def scorers(manager: pluggy.PluginManager) -> tuple[Scorer, ...]:
     """The scorers all plugins hand over."""
     return tuple(named_steps(manager, "gossamer_scorers"))
+
+
+def fetch_protocols(manager: pluggy.PluginManager) -> tuple[FetchProtocol, ...]:
+    """The protocols all plugins hand over."""
+    return tuple(named_steps(manager, "gossamer_protocols"))
 
 
 def tell_plugins(manager: pluggy.PluginManager, event: dict[str, Any]) -> dict[str, str]:

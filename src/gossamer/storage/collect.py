@@ -18,7 +18,8 @@ from gossamer.storage.local import HIDDEN
 PINS = "pins"
 NAMED = (snapshots.FOLDER, "runs", PINS)  # a dead writer may have left hidden files here
 HOLDER_TRIES = 50
-DATA = ("tables", "segments")  # WARC files lie in `warc/`, outside: archives are not collected
+DATA = ("tables", "segments")
+ARCHIVES = "warc"  # a folder of each segment whose files are never collected
 SCRATCH = "scratch"
 SCRATCH_S = 24 * 3600.0  # readers without a lease have files there too, under names of their own
 
@@ -89,7 +90,7 @@ def _settled_holders(files: Files) -> list[leases.Info]:
 def _find(files: Files, keep: int, holders: list[leases.Info]) -> tuple[Collection, list[int], list[str]]:
     """What can go: snapshots, and files nobody names."""
     # Nobody begins while we hold our lease: a file belongs to a run among `holders`, or has been published, or is dead.
-    listed = [(path, size) for folder in DATA for path, size in files.list(folder)]
+    listed = [(path, size) for folder in DATA for path, size in files.list(folder) if ARCHIVES not in path.split("/")[2:3]]
     ages = files.ages(SCRATCH)
     listed += [(path, size) for path, size in files.list(SCRATCH) if ages.get(path, 0.0) > SCRATCH_S]
     unfinished = [(path, size) for folder in NAMED for path, size in files.list(folder) if f"/{HIDDEN}" in path]

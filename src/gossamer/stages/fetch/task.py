@@ -98,7 +98,7 @@ def _fill(worker: Worker, listing: Listing, done: pa.Table) -> None:
     worker.redirects.seen(done.column("url_fp"))
     for target, chain, domain in unfollowed(done):
         if listing.partition_of(domain) is not None:
-            first = Visit(chain[-1], worker.origin(chain[-1], worker.queue("")), worker.queue(""))
+            pass
             worker.redirects.follow(target, chain, first, now)
 
 

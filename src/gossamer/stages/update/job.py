@@ -52,7 +52,7 @@ def run(run: Run, segments: list[str]) -> None:
     run.phase("count links")
     counted, others = _count_links(run, pages, segments)
     run.phase("write crawldb")
-    _write(run, pages, counted, others)
+    _write(run, segments, pages, counted, others)
 
 
 def _pages(run: Run, segments: list[str]) -> ir.Table:
@@ -142,11 +142,15 @@ def _written(run: Run, segments: list[str]) -> ir.Table:
     return run.source.rows(run.tables["counted"], sets)
 
 
-def _write(run: Run, pages: ir.Table, counted: ir.Table, others: ir.Table | None) -> None:
+def _write(
+    run: Run, segments: list[str], pages: ir.Table, counted: ir.Table, others: ir.Table | None
+) -> None:
     """The two change sets."""
     given = _stored(run, links.shares(counted, pages))
     old = _taken_back(run, pages)
     parts = [links.gains(counted, old, given), links.led_to(pages)]
+    if any(run.snapshot.sets("found", segment) for segment in segments):
+        parts.append(links.named(_of(run, "found", segments)))
     if others is not None:
         parts.append(others)
     if old is not None:

@@ -148,6 +148,11 @@ def entries(links: ir.Table) -> ir.Table:
     )
 
 
+def named(found: ir.Table) -> ir.Table:
+    """Sitemaps and feeds that robots.txt names: one link away from a seed at least, as nobody knows from where."""
+    return found.select(*DST, "rowkey", "host", "via", "kind", depth=ibis.literal(1, "int16"))
+
+
 def led_to(pages: ir.Table) -> ir.Table:
     """Targets of redirects and accepted canonicals: as deep as the page that leads there."""
     rows = pages.filter(pages.t_url.notnull() & pages.changed)
@@ -165,6 +170,7 @@ def led_to(pages: ir.Table) -> ir.Table:
 def targets(parts: list[ir.Table], now: datetime, schedule: ScheduleSettings) -> ir.Table:
     """One row per target: what it gains, and the state it has if nobody knew it."""
     kinds: dict[str, str] = {"inlinks": "int32", "share": "int64", "via": "string", "depth": "int16", "told": "int32"}
+    kinds["kind"] = "int8"
     alike = [
         part.select(
             *DST, "rowkey", "host",
@@ -183,6 +189,7 @@ def targets(parts: list[ir.Table], now: datetime, schedule: ScheduleSettings) ->
         told=rows.told.min(),
         gained=rows.inlinks.max(),
         lost=rows.inlinks.min(),
+        kind=rows.kind.max(),
     )
     return grouped.select("domain_fp", "url_fp", "rowkey", **_fresh(grouped, now, schedule))
 
@@ -206,5 +213,5 @@ def _fresh(rows: ir.Table, now: datetime, schedule: ScheduleSettings) -> dict[st
         "linked_at": ibis.ifelse(rows.gained > 0, moment, nothing),
         "unlinked_at": ibis.ifelse(rows.lost < 0, moment, nothing),
         "via": rows.via,
-        "kind": ibis.literal(PageKind.PAGE.value, "int8"),
+        "kind": ibis.coalesce(rows.kind, PageKind.PAGE.value).cast("int8"),
     }
