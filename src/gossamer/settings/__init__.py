@@ -28,16 +28,16 @@ from gossamer.settings.sections import (
 )
 
 __all__ = [
+    "FILE",
+    "PREFIX",
     "AgentSettings",
     "EngineSettings",
-    "FILE",
     "FetchSettings",
     "FilterSettings",
     "GenerateSettings",
     "HostSettings",
     "LinkSettings",
     "Origins",
-    "PREFIX",
     "PluginSettings",
     "ScheduleSettings",
     "ScoreSettings",

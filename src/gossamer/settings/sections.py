@@ -23,7 +23,9 @@ class EngineSettings:
         -1, "Worker processes of the embedded engine; -1: one per core, 0: none, all in one process.", least=-1
     )
     memory_mb: int = setting(4096, "Memory DuckDB may use before it spills to disk.", least=64, most=1 << 30)
-    scratch: str = setting("", "Directory for temporary files and for what is on its way to object storage; empty: the system's.")
+    scratch: str = setting(
+        "", "Directory for temporary files and for what is on its way to object storage; empty: the system's."
+    )
     spark_master: str = setting("local[*]", "Spark master URL.")
     spark_conf: dict[str, str] = setting({}, "Further Spark properties, such as `spark.executor.memory`.")
 
@@ -175,7 +177,9 @@ class AgentSettings:
 class FetchSettings:
     """How pages are fetched; see docs/fetching.md."""
 
-    delay_ms: int = setting(1_000, "Least time between two requests to a host; its crawl-delay may ask for more.", least=0)
+    delay_ms: int = setting(
+        1_000, "Least time between two requests to a host; its crawl-delay may ask for more.", least=0
+    )
     connections: int = setting(1_000, "Requests under way at a time, in each process.", least=1, most=100_000)
     per_host: int = setting(1, "Connections to a host (or whatever generate.per names) at a time.", least=1)
     per_address: int = setting(16, "Connections to one address at a time, in all processes; 0: any number.", least=0)
@@ -241,5 +245,6 @@ class Settings:
     agent: AgentSettings = field(default_factory=AgentSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     host: list[HostSettings] = setting(
-        [], "`[[host]]` tables: other manners for the hosts that fit `pattern` (delay_ms, connections, headers, proxy, cap)."
+        [],
+        "`[[host]]` tables: other manners for the hosts that fit `pattern` (delay_ms, connections, headers, proxy, cap).",
     )

@@ -90,7 +90,9 @@ def _settled_holders(files: Files) -> list[leases.Info]:
 def _find(files: Files, keep: int, holders: list[leases.Info]) -> tuple[Collection, list[int], list[str]]:
     """What can go: snapshots, and files nobody names."""
     # Nobody begins while we hold our lease: a file belongs to a run among `holders`, or has been published, or is dead.
-    listed = [(path, size) for folder in DATA for path, size in files.list(folder) if ARCHIVES not in path.split("/")[2:3]]
+    listed = [
+        (path, size) for folder in DATA for path, size in files.list(folder) if ARCHIVES not in path.split("/")[2:3]
+    ]
     ages = files.ages(SCRATCH)
     listed += [(path, size) for path, size in files.list(SCRATCH) if ages.get(path, 0.0) > SCRATCH_S]
     unfinished = [(path, size) for folder in NAMED for path, size in files.list(folder) if f"/{HIDDEN}" in path]

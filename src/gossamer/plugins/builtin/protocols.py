@@ -21,7 +21,7 @@ def gossamer_protocols() -> list[FetchProtocol]:
 
 
 def open_http(context: Context) -> Transport:
-    """curl."""
+    """Curl."""
     from gossamer.stages.fetch.http import HttpTransport
 
     return HttpTransport(context)
@@ -48,7 +48,7 @@ def read_file(request: Request) -> Response:
             modified = os.fstat(file.fileno()).st_mtime
     except FileNotFoundError:
         response.code = 404
-        response.head = [b"HTTP/1.1 404 Not Found\r\n", b"\r\n"]
+        response.head = b"HTTP/1.1 404 Not Found\r\n\r\n"
         return response
     except OSError as error:
         response.error, response.detail = "file", error.strerror or str(error)
@@ -60,5 +60,5 @@ def read_file(request: Request) -> Response:
     response.body = body[: request.max_bytes]
     response.truncated = LENGTH if len(body) > request.max_bytes else None
     lines = ("HTTP/1.1 200 OK", f"Content-Type: {kind}", f"Last-Modified: {formatdate(modified, usegmt=True)}")
-    response.head = [f"{line}\r\n".encode() for line in (*lines, f"Content-Length: {len(response.body)}")] + [b"\r\n"]
+    response.head = "\r\n".join((*lines, f"Content-Length: {len(response.body)}", "", "")).encode()
     return response

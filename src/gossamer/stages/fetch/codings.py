@@ -12,17 +12,17 @@ NESTED = 5  # codings around one another
 PIECE = 1 << 16
 
 
-def codings_of(head: list[bytes]) -> list[bytes]:
+def codings_of(head: bytes) -> list[bytes]:
     """The content codings an answer names, in the order they were applied."""
     found = []
-    for line in head:
+    for line in head.splitlines():
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-encoding":
             found += [coding.strip().lower() for coding in value.split(b",")]
     return [coding for coding in found if coding and coding != b"identity"]
 
 
-def decoded(body: bytes, head: list[bytes], most: int) -> bytes:
+def decoded(body: bytes, head: bytes, most: int) -> bytes:
     """The first `most` bytes of a body without its codings; as far as they can be read, if it is damaged."""
     codings = codings_of(head)
     if len(codings) > NESTED or not CODINGS.issuperset(codings):

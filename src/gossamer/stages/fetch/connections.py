@@ -34,7 +34,7 @@ class Connections:
         return len(self._open)
 
     def opened(self, fd: int, queue: str, origin: str, address: str) -> None:
-        """curl has made a socket."""
+        """Curl has made a socket."""
         self.closed_already(fd)
         connection = Connection(fd, queue, origin, address)
         self._open[fd] = connection
@@ -42,7 +42,7 @@ class Connections:
         self._by_address.setdefault(address, []).append(connection)
 
     def closed(self, fd: int) -> int:
-        """curl is done with a socket; closing it is left to us."""
+        """Curl is done with a socket; closing it is left to us."""
         self.closed_already(fd)
         with suppress(OSError):
             os.close(fd)
@@ -54,6 +54,11 @@ class Connections:
         if connection is not None:
             self._forget(connection)
 
+    def close(self) -> None:
+        """Close what curl has left open."""
+        for fd in list(self._open):
+            self.closed(fd)
+
     def begin(self, queue: str, origin: str, address: str | None) -> None:
         """A request of a queue begins: close what would be one connection too many."""
         busy = self.busy.get(queue, 0)
@@ -62,12 +67,13 @@ class Connections:
         if own and not busy:
             for other in [c for c in own if c.origin != origin]:
                 self._shut(other)
-        if self._per_address and address is not None:
-            there = self._by_address.get(address, ())
-            if len(there) >= self._per_address and not any(c.queue == queue and c.origin == origin for c in there):
-                idle = next((c for c in there if not self.busy.get(c.queue)), None)
-                if idle is not None:
-                    self._shut(idle)
+        if not self._per_address or address is None or any(c.origin == origin for c in own):
+            return
+        there = self._by_address.get(address, ())
+        if len(there) >= self._per_address:
+            idle = next((c for c in there if not self.busy.get(c.queue)), None)
+            if idle is not None:
+                self._shut(idle)
 
     def end(self, queue: str) -> None:
         """A request of a queue has ended."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
+import warnings
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -135,7 +136,7 @@ class Transfer:
         return socket.socket(family, kind, protocol)
 
     def opened(self, fd: int, _purpose: int) -> int:
-        """curl has a socket, which is not connected yet."""
+        """Curl has a socket, which is not connected yet."""
         self._connections.opened(fd, self.request.queue, origin_of(self.request.url), self._address)
         return int(pycurl.SOCKOPT_OK)
 
@@ -179,8 +180,10 @@ class HttpTransport:
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.BUFFERSIZE, BUFFER)
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
-        curl.setopt(pycurl.PROTOCOLS_STR, "http,https")
-        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if settings.http2 else pycurl.CURL_HTTP_VERSION_1_1)
+        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        curl.setopt(
+            pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if settings.http2 else pycurl.CURL_HTTP_VERSION_1_1
+        )
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)
         curl.setopt(pycurl.PATH_AS_IS, 1)
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(settings.connect_timeout_s * 1000))
@@ -188,13 +191,13 @@ class HttpTransport:
         curl.setopt(pycurl.LOW_SPEED_TIME, max(int(settings.read_timeout_s), 1))
         curl.setopt(pycurl.TIMEOUT_MS, int(settings.deadline_s * 1000))
         curl.setopt(pycurl.PROXY, "")  # not what the environment says: a crawl's settings are all that counts
-        curl.setopt(pycurl.SUPPRESS_CONNECT_HEADERS, 1)
         curl.setopt(pycurl.CAINFO, self._certificates)
         curl.setopt(pycurl.HTTPHEADER, self.headers)
 
     def start(self, request: Request) -> None:
         transfer = self._free.pop() if self._free else Transfer(self)
-        self.connections.begin(request.queue, origin_of(request.url), _host_part(request.address))
+        limited = None if request.exempt else _host_part(request.address)
+        self.connections.begin(request.queue, origin_of(request.url), limited)
         try:
             transfer.begin(request, self.headers)
             self._multi.add_handle(transfer.curl)
@@ -229,12 +232,14 @@ class HttpTransport:
         return None if self._alarm is None else max(0.0, self._alarm - time.monotonic())
 
     def close(self) -> None:
+        for transfer in self._used:
+            self._multi.remove_handle(transfer.curl)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # pycurl cannot call us while it closes the rest
+            self._multi.close()
         for transfer in [*self._used, *self._free]:
-            if transfer in self._used:
-                self._multi.remove_handle(transfer.curl)
             transfer.curl.close()
-            transfer.curl.transfer = None
-        self._multi.close()
+        self.connections.close()
 
     def _take(self, transfer: Transfer, code: int, message: str) -> tuple[Request, Response]:
         """The response of a transfer that has ended; its handle is free again."""
@@ -242,7 +247,7 @@ class HttpTransport:
         response = Response()
         lines = last_head(transfer.head)
         response.code, response.protocol = status_of(lines)
-        response.head = lines if response.code else []
+        response.head = b"".join(lines) if response.code else b""
         response.body = transfer.body[0] if len(transfer.body) == 1 else b"".join(transfer.body)
         response.ip = _host_part(request.address)
         response.latency = curl.getinfo(pycurl.STARTTRANSFER_TIME)
@@ -276,7 +281,7 @@ class HttpTransport:
     def _request_head(self, request: Request) -> bytes:
         """The request as curl sends it (over HTTP/1.1, which is how a WARC file shows it in any case)."""
         origin = origin_of(request.url)
-        lines = (f"GET {request.url[len(origin):]} HTTP/1.1", f"Host: {origin.partition('//')[2]}")
+        lines = (f"GET {request.url[len(origin) :]} HTTP/1.1", f"Host: {origin.partition('//')[2]}")
         return "\r\n".join((*lines, *self.headers, *request.headers, "", "")).encode("utf-8", "replace")
 
     def _socket(self, event: int, fd: int, _multi: Any, _data: Any) -> None:
@@ -314,6 +319,8 @@ def base_headers(agent: Any) -> list[str]:
 
 def last_head(lines: list[bytes]) -> list[bytes]:
     """Of all header lines those of the answer itself: without what 1xx answers and trailers had."""
+    if lines.count(b"\r\n") == 1 and lines[-1] == b"\r\n":  # as nearly all are
+        return lines[:]
     start = 0
     for at, line in enumerate(lines):
         if line[:5] == b"HTTP/" and (not at or not lines[at - 1].strip()):
@@ -342,7 +349,9 @@ def wanted_type(lines: list[bytes], types: Sequence[str]) -> bool:
         name, _, value = line.partition(b":")
         if name.lower() == b"content-type":
             found = value.partition(b";")[0].strip().lower().decode("latin-1")
-            return not found or any(found == kind or kind.endswith("/*") and found.startswith(kind[:-1]) for kind in types)
+            return not found or any(
+                found == kind or (kind.endswith("/*") and found.startswith(kind[:-1])) for kind in types
+            )
     return True
 
 

@@ -253,5 +253,3 @@ def _told_via(rows: ir.Table) -> ir.Table:
     joined = rows.left_join(first, [("url", "redirect_to")])
     via = ibis.ifelse(joined.via.notnull(), ibis.coalesce(joined.first_via, joined.via), ibis.null("string"))
     return joined.mutate(via=via).select(*rows.columns)
-
-

@@ -66,7 +66,12 @@ class Home:
 
     def generation(self) -> int:
         """A number that no file here has yet."""
-        places = ((self.files, self.folder), (self.spool, self.folder), (self.files, self.warc), (self.spool, self.warc))
+        places = (
+            (self.files, self.folder),
+            (self.spool, self.folder),
+            (self.files, self.warc),
+            (self.spool, self.warc),
+        )
         return max((generation_of(path) for files, folder in places for path, _ in files.list(folder)), default=0) + 1
 
     def journal(self, task: int, generation: int) -> Path:
@@ -126,7 +131,7 @@ class WarcFile:
 
     def settle(self) -> None:
         """Make sure the name is there after a power cut, too."""
-        self._told(self.files.disk.sync_dir, os.path.dirname(self._full))
+        self._told(self.files.disk.sync_dir, str(Path(self._full).parent))
 
     def close(self) -> None:
         """Let go of the file."""

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from gossamer.storage.files import Files
 from gossamer.storage.parquet import FileEntry
+from gossamer.tables.states import HAD_CONTENT
 from gossamer.tables.statuses import Outcome
 
 COLUMNS = (
@@ -29,14 +30,11 @@ class Listing:
     """Rows to fetch, in the random order of the list."""
 
     rows: pa.Table
+    urls: pa.Array
+    had_content: np.ndarray  # whether a row's page was fetched before
     fps: np.ndarray  # of all URLs of the list, fetched or not, in order
     domains: np.ndarray  # of the list, in order
     partitions: np.ndarray  # of these domains
-
-    @property
-    def urls(self) -> pa.Array:
-        """The URLs."""
-        return self.rows.column("url").chunk(0)
 
     def queues(self) -> Iterator[tuple[str, np.ndarray]]:
         """Each queue with the numbers of its rows."""
@@ -76,7 +74,9 @@ def read_listing(files: Files, entries: Sequence[FileEntry], partitions: Sequenc
         left = left.sort_by([("partition", "ascending"), ("position", "ascending")])
     wanted = [name for name in COLUMNS if name not in ("url_fp", "domain_fp", "partition", "position")]
     left = left.select(wanted).combine_chunks()
-    return Listing(left, np.sort(fps), known, rows.column("partition").to_numpy()[first])
+    had = pc.is_in(left.column("status"), pa.array([int(s) for s in HAD_CONTENT], pa.int8())).to_numpy()
+    urls = left.column("url").combine_chunks()
+    return Listing(left, urls, had, np.sort(fps), known, rows.column("partition").to_numpy()[first])
 
 
 def read_done(files: Files, parts: Sequence[str]) -> pa.Table:
@@ -94,14 +94,21 @@ def read_done(files: Files, parts: Sequence[str]) -> pa.Table:
 
 def unfollowed(done: pa.Table) -> list[tuple[str, tuple[str, ...], int]]:
     """Redirects of an interrupted run whose targets were not fetched: target, the URLs that led to it, and the domain they began in."""
-    redirects = done.filter(pc.and_(pc.is_in(done.column("outcome"), pa.array([int(o) for o in REDIRECTS], pa.int8())), done.column("redirect_to").is_valid()))
+    redirects = done.filter(
+        pc.and_(
+            pc.is_in(done.column("outcome"), pa.array([int(o) for o in REDIRECTS], pa.int8())),
+            done.column("redirect_to").is_valid(),
+        )
+    )
     known = done.column("url")
     open_ends = redirects.filter(pc.invert(pc.is_in(redirects.column("redirect_to"), known.combine_chunks())))
     if not open_ends.num_rows:
         return []
     via = dict(zip(redirects.column("url").to_pylist(), redirects.column("via").to_pylist(), strict=True))
     found = []
-    for url, target, domain in zip(*(open_ends.column(n).to_pylist() for n in ("url", "redirect_to", "domain_fp")), strict=True):
+    for url, target, domain in zip(
+        *(open_ends.column(n).to_pylist() for n in ("url", "redirect_to", "domain_fp")), strict=True
+    ):
         chain = [url]
         while (before := via.get(chain[0])) and before not in chain:
             chain.insert(0, before)

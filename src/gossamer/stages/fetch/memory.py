@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gossamer.tables.states import LONGEST_RETRY_AFTER
 from gossamer.tables.spec import TIMESTAMP
+from gossamer.tables.states import LONGEST_RETRY_AFTER
 from gossamer.urls.keys import fingerprint
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
@@ -23,6 +24,7 @@ WANTED = {
     b"retry-after": "retry_after",
     b"x-robots-tag": "robots",
 }
+LINES = re.compile(rb"(?im)^(%s)[ \t]*:([^\r\n]*)" % b"|".join(WANTED))
 
 
 class Judgement(NamedTuple):
@@ -49,15 +51,11 @@ class Headers(NamedTuple):
 NONE = Headers()
 
 
-def headers_of(lines: list[bytes]) -> Headers:
+def headers_of(head: bytes) -> Headers:
     """The headers we need; the first of a name counts, but all lines of X-Robots-Tag do."""
     found: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(b":")
-        wanted = WANTED.get(name.lower())
-        if wanted is None or not colon:
-            continue
-        text = _text(value)
+    for name, value in LINES.findall(head):
+        wanted, text = WANTED[name.lower()], _text(value)
         if wanted == "robots" and wanted in found:
             found[wanted] = f"{found[wanted]}, {text}"[:SHOWN]
         else:

@@ -16,8 +16,10 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+import numpy as np
 from xxhash import xxh3_64_intdigest
 
+Rows = Sequence[int] | np.ndarray
 Item = Any  # a row of the fetchlist by its number, or a request that came up on the way
 MOST_DOUBLINGS = 16
 
@@ -43,7 +45,7 @@ class Queue:
         "not_before", "requests", "rows", "running", "started", "wait",
     )  # fmt: skip
 
-    def __init__(self, key: str, rows: Sequence[int], delay: float, connections: int) -> None:
+    def __init__(self, key: str, rows: Rows, delay: float, connections: int) -> None:
         self.key = key
         self.rows = rows  # numbers of rows, in order; what came up on the way is in `first`
         self.first: deque[Item] | None = None
@@ -106,9 +108,7 @@ class Politeness:
         self._heap: list[tuple[float, int, Queue]] = []
         self._numbers = count()
 
-    def add(
-        self, key: str, rows: Sequence[int], *, delay: float | None = None, connections: int = 0, cap: int = 0
-    ) -> Queue:
+    def add(self, key: str, rows: Rows, *, delay: float | None = None, connections: int = 0, cap: int = 0) -> Queue:
         """A new queue; `enter` it when its state is known."""
         limits = self.limits
         queue = Queue(key, rows, limits.delay if delay is None else delay, connections or limits.connections)
@@ -233,14 +233,14 @@ class Politeness:
         """How long to wait after failures in a row: doubled with each, and spread so that queues do not march in step."""
         if not queue.failures:
             return 0.0
-        base = max(queue.delay, 0.05) * 2 ** min(queue.failures - 1, MOST_DOUBLINGS)
+        base: float = max(queue.delay, 0.05) * 2.0 ** min(queue.failures - 1, MOST_DOUBLINGS)
         return min(base * self._spread(queue), self.limits.longest_wait)
 
     def gives_up(self, queue: Queue, now: float) -> float:
         """For how long a queue is to be left alone now, if it is: it failed too often, or has to wait too long."""
         if queue.failures >= self.limits.failures:
             doublings = min(queue.failures - self.limits.failures, MOST_DOUBLINGS)
-            return self.limits.given_up * 2**doublings * self._spread(queue)
+            return float(self.limits.given_up * 2.0**doublings * self._spread(queue))
         wait = queue.ready_at - now
         return wait if wait > self.limits.longest_wait else 0.0
 
@@ -257,7 +257,7 @@ class Politeness:
 
     def _spread(self, queue: Queue) -> float:
         """From 0.5 to 1.5, the same in every run."""
-        return 0.5 + (xxh3_64_intdigest(f"{queue.key} {queue.failures}") % 10_000) / 10_000
+        return 0.5 + (xxh3_64_intdigest(f"{queue.key} {queue.failures}".encode()) % 10_000) / 10_000
 
     @property
     def _limited(self) -> bool:

@@ -78,7 +78,9 @@ class Progress:
             "mb_per_s": round(self._rates[1] / 1e6, 2),
             "hosts": sum(report["hosts"] for report in reports),
             "queued": queued,
-            "errors": {name.removeprefix("error "): n for name, n in sorted(counts.items()) if name.startswith("error ")},
+            "errors": {
+                name.removeprefix("error "): n for name, n in sorted(counts.items()) if name.startswith("error ")
+            },
             "eta_s": round(max(queued / rate, longest), 1) if rate > 0.01 else None,
         }
 

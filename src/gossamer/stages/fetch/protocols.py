@@ -15,7 +15,12 @@ from typing import Any, Protocol
 
 from gossamer.stages.fetch.poller import READ, Poller
 
-LENGTH, TIME, DISCONNECT, UNSPECIFIED = "length", "time", "disconnect", "unspecified"  # why a body was cut, as WARC says
+LENGTH, TIME, DISCONNECT, UNSPECIFIED = (
+    "length",
+    "time",
+    "disconnect",
+    "unspecified",
+)  # why a body was cut, as WARC says
 
 
 class Request:
@@ -45,7 +50,7 @@ class Response:
 
     def __init__(self) -> None:
         self.code = 0  # 0: no answer
-        self.head: list[bytes] = []  # status line and headers as received, with the blank line
+        self.head = b""  # status line and headers as received, with the blank line
         self.body = b""
         self.request_head = b""
         self.protocol = ""

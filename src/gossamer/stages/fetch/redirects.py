@@ -54,15 +54,15 @@ class Redirects:
                 self.worker.decided(visit, row._replace(error="redirect: a loop"))
             else:
                 self.worker.decided(visit, row._replace(redirect_to=target))
-                self.follow(target, (*visit.chain, visit.url), visit, now)
+                self.follow(target, (*visit.chain, visit.url), visit.queue, now)
 
-    def follow(self, target: str, chain: tuple[str, ...], visit: Visit, now: float) -> None:
+    def follow(self, target: str, chain: tuple[str, ...], source: Queue | None, now: float) -> None:
         """Fetch the target of a redirect in this round, if that is ours to do."""
         worker = self.worker
         fp = keys.fingerprint(target)
         if len(chain) > worker.settings.max_redirects or fp in self._followed or worker.listing.listed(fp):
             return
-        queue = self.queue_for(target, visit)
+        queue = self.queue_for(target, chain[-1], source)
         if queue is None or queue.closed:
             return
         self._followed.add(fp)
@@ -74,22 +74,14 @@ class Redirects:
         """URLs that were fetched before this process began."""
         self._followed.update(fps.to_pylist())
 
-    def queue_for(self, target: str, visit: Visit) -> Queue | None:
-        """The queue of a URL outside the list; none if its host may be somebody else's in this round."""
+    def queue_for(self, target: str, url: str, source: Queue | None) -> Queue | None:
+        """The queue of what `url` of the queue `source` leads to; none if that host may be somebody else's in this round."""
         task, listing = self.worker.task, self.worker.listing
-        found = keys.url_columns(pa.array([target], pa.string()))
-        host, domain, domain_fp = (found[name][0].as_py() for name in ("host", "domain", "domain_fp"))
+        found = keys.url_columns(pa.array([target, url], pa.string()))
+        (host, before), (domain, _) = found["host"].to_pylist(), found["domain"].to_pylist()
         if task.per == "ip":
-            return visit.queue if host == visit.origin.host else None
-        own = listing.partition_of(keys.fingerprint(_domain(visit)))
-        if own is None or listing.partition_of(domain_fp) != own:
+            return source if host == before else None
+        theirs, own = map(listing.partition_of, found["domain_fp"].to_pylist())
+        if own is None or theirs != own:
             return None
         return self.worker.queue(domain if task.per == "domain" else host)
-
-
-def _domain(visit: Visit) -> str:
-    from gossamer.urls.domains import domain_of
-
-    return domain_of(visit.origin.host)
-
-

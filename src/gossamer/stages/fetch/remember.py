@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 HOST_COLUMNS = (
     "host", "domain", "address", "crawl_delay_ms", "last_request_at", "not_before", "failures", "given_up_until",
 )  # fmt: skip
-ROBOTS_COLUMNS = ("origin", "body", "http_code", "reachable", "error", "expires_at")
+ROBOTS_COLUMNS = ("origin", "body", "reachable", "error", "expires_at")
 FEEDS = ("feed", "rss", "atom")  # in the name of a file that robots.txt calls a sitemap
 GOOD = [outcome.value for outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)]
 BAD = [outcome.value for outcome in (Outcome.FAIL,)]
@@ -156,5 +156,3 @@ def drop(home: Home) -> None:
     """Drop the parts of a segment: its tables have them now."""
     for files in {id(f): f for f in (home.files, home.spool)}.values():
         files.delete(*(path for path, _ in list(files.list(home.folder))))
-
-

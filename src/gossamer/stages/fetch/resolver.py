@@ -45,7 +45,7 @@ class Resolver:
         self._under_way = 0
         self.questions = 0
         try:
-            self._channel = pycares.Channel(
+            self._channel: Any = pycares.Channel(
                 servers=list(servers) or None,
                 timeout=TIMEOUT,
                 tries=TRIES,

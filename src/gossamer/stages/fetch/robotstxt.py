@@ -6,7 +6,7 @@ Up to five redirects are followed, to hosts of the same partition only: others b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.stages.fetch.codings import decoded
 from gossamer.stages.fetch.origins import Origin
@@ -28,6 +28,15 @@ KEPT = 86_400.0  # seconds a robots.txt holds
 RETRY = 3_600  # … and one that could not be had
 
 
+class Known(NamedTuple):
+    """What an origin said before."""
+
+    body: bytes
+    reachable: bool
+    error: str | None
+    seconds: float  # for which it still holds
+
+
 class RobotsFiles:
     """Asks for robots.txt and gives its answers to origins."""
 
@@ -36,23 +45,23 @@ class RobotsFiles:
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
 
-    def know(self, origin: Origin, body: bytes, code: int | None, reachable: bool, error: str | None, seconds: float, now: float) -> None:
-        """What an earlier round found out, which still holds for so many seconds."""
-        if seconds <= 0:
+    def _know(self, origin: Origin, earlier: Known, now: float) -> None:
+        """Live by what was found out earlier, if that still holds."""
+        if earlier.seconds <= 0:
             return
-        origin.expires = now + min(seconds, KEPT)
-        if reachable:
-            self._apply(origin, parse_robots(body, self.worker.task.agent.name))
+        origin.expires = now + min(earlier.seconds, KEPT)
+        if earlier.reachable:
+            self._apply(origin, parse_robots(earlier.body, self.worker.task.agent.name))
         else:
-            origin.error, origin.outcome = error or "robots.txt", int(Outcome.RETRY_LATER)
-            origin.retry_after = max(int(seconds), 1)
+            origin.error, origin.outcome = earlier.error or "robots.txt", int(Outcome.RETRY_LATER)
+            origin.retry_after = max(int(earlier.seconds), 1)
 
     def ask(self, visit: Visit, now: float) -> None:
         """Ask for robots.txt first; the visit waits in its queue."""
         worker, origin, queue = self.worker, visit.origin, visit.queue
         earlier = worker.task.known_robots.pop(origin.name, None)
         if earlier is not None:
-            self.know(origin, *earlier, now)
+            self._know(origin, earlier, now)
             if now < origin.expires:
                 worker.consider(visit, now)
                 return
@@ -77,7 +86,7 @@ class RobotsFiles:
             place = worker.archive(visit, response, payload_digest(response.body), None, None)
         code = response.code
         failed = not code or code >= 500 or code == TOO_MANY
-        worker.note(visit, response, failed, now)
+        worker.note(visit, response, failed)
         if code in PERMANENT or code in TEMPORARY:
             self._redirected(visit, address, headers.location, place, now)
             return
@@ -123,14 +132,16 @@ class RobotsFiles:
             worker.politeness.finish(visit.queue, address, now)
             self._resume(origin, visit.queue, now)
             return
-        queue = worker.redirects.queue_for(target, visit)
+        queue = worker.redirects.queue_for(target, visit.url, visit.queue)
         if queue is None:
             error = f"robots.txt: leads to {target}, which another part of the round may be fetching"
             self._unreachable(origin, Outcome.RETRY_LATER, error, None, None, place, now)
             worker.politeness.finish(visit.queue, address, now)
             self._resume(origin, visit.queue, now)
             return
-        worker.politeness.finish(visit.queue, address, now, stay_out=queue is not visit.queue and visit.queue is origin.queue)
+        worker.politeness.finish(
+            visit.queue, address, now, stay_out=queue is not visit.queue and visit.queue is origin.queue
+        )
         if queue.closed:
             self._unreachable(origin, Outcome.RETRY_LATER, f"robots.txt: leads to {target}", None, None, place, now)
             self._resume(origin, visit.queue, now)
@@ -149,7 +160,9 @@ class RobotsFiles:
         origin.expires = now + KEPT
         self._apply(origin, robots)
         wall = self.worker.wall + now
-        self.worker.ledger.answered(Answered(origin.name, origin.host, wall, wall + KEPT, code, robots, body, error, place))
+        self.worker.ledger.answered(
+            Answered(origin.name, origin.host, wall, wall + KEPT, code, robots, body, error, place)
+        )
 
     def _unreachable(
         self, origin: Origin, outcome: Outcome, error: str, code: int | None, wait: int | None, place: Place, now: float

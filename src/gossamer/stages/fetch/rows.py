@@ -58,7 +58,9 @@ class Row(NamedTuple):
     place: Place = NOWHERE
 
 
-PLAIN = tuple(name for name in Row._fields if name in FETCH.names and name not in ("started_at", "fetched_at", "outcome"))
+PLAIN = tuple(
+    name for name in Row._fields if name in FETCH.names and name not in ("started_at", "fetched_at", "outcome")
+)
 
 
 class Answered(NamedTuple):
@@ -123,7 +125,8 @@ def moments(seconds: Sequence[float | None]) -> pa.Array:
 
 def _table(given: dict[str, Sequence[object] | pa.Array], schema: pa.Schema) -> pa.Table:
     columns = [
-        column if isinstance(column := given[field.name], pa.Array) else pa.array(column, field.type) for field in schema
+        column if isinstance(column := given[field.name], pa.Array) else pa.array(column, field.type)
+        for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 

@@ -23,7 +23,7 @@ from gossamer.stages.fetch.listing import Listing, read_done, read_listing, unfo
 from gossamer.stages.fetch.memory import Memory, merged, state_of
 from gossamer.stages.fetch.politeness import Limits
 from gossamer.stages.fetch.protocols import FetchProtocol
-from gossamer.stages.fetch.visits import Visit
+from gossamer.stages.fetch.robotstxt import Known
 from gossamer.stages.fetch.worker import Worker
 from gossamer.storage.files import Files
 from gossamer.storage.parquet import FileEntry
@@ -59,7 +59,7 @@ class FetchTask:
     clock_offset: float  # seconds the crawl's clock is ahead of the system's
     ends_at: float | None = None  # time of day, when the round has a limit
     memory: Memory = field(default_factory=Memory)
-    known_robots: dict[str, tuple[bytes, int | None, bool, str | None, float]] = field(default_factory=dict)
+    known_robots: dict[str, Known] = field(default_factory=dict)
 
     @property
     def files(self) -> Files:
@@ -98,8 +98,7 @@ def _fill(worker: Worker, listing: Listing, done: pa.Table) -> None:
     worker.redirects.seen(done.column("url_fp"))
     for target, chain, domain in unfollowed(done):
         if listing.partition_of(domain) is not None:
-            pass
-            worker.redirects.follow(target, chain, first, now)
+            worker.redirects.follow(target, chain, None, now)
 
 
 def _run(worker: Worker, stop: Stop) -> None:
@@ -120,7 +119,7 @@ def _run(worker: Worker, stop: Stop) -> None:
             break
         if not worker.draining and (reason := watch.over(now)):
             leave(worker, reason)
-    report.tell(time.monotonic(), last=True)
+    report.tell(time.monotonic())
 
 
 def leave(worker: Worker, reason: str) -> None:
@@ -188,10 +187,11 @@ class Report:
         task = worker.task
         self.worker = worker
         self.next = time.monotonic()
-        self._path = Path(task.home.spool.url(f"{task.home.folder}/progress-{task.number:05d}-g{task.generation:03d}.json"))
-        self._written = 0.0
+        self._path = Path(
+            task.home.spool.url(f"{task.home.folder}/progress-{task.number:05d}-g{task.generation:03d}.json")
+        )
 
-    def tell(self, now: float, *, last: bool = False) -> None:
+    def tell(self, now: float) -> None:
         """Write down how far we are."""
         self.next = now + TICK
         worker, politeness = self.worker, self.worker.politeness
@@ -215,10 +215,10 @@ def _known_hosts(task: FetchTask) -> dict[str, dict[str, object]]:
     return merged(rows.to_pylist(), key)
 
 
-def _known_robots(task: FetchTask) -> dict[str, tuple[bytes, int | None, bool, str | None, float]]:
+def _known_robots(task: FetchTask) -> dict[str, Known]:
     """What origins said in earlier rounds, and in this one before it was interrupted."""
     tables = [_read(task.files, task.robots_files, task.partitions)]
-    names = ["origin", "body", "http_code", "reachable", "error", "expires_at"]
+    names = ["origin", "body", "reachable", "error", "expires_at"]
     for path in task.home.parts(ROBOTS):
         with task.files.open(path) as stream:
             tables.append(pq.read_table(stream, columns=names))
@@ -227,7 +227,7 @@ def _known_robots(task: FetchTask) -> dict[str, tuple[bytes, int | None, bool, s
     for table in tables:
         for row in table.to_pylist():
             left = row["expires_at"].timestamp() - wall if row["expires_at"] else 0.0
-            known[row["origin"]] = (row["body"] or b"", row["http_code"], bool(row["reachable"]), row["error"], left)
+            known[row["origin"]] = Known(row["body"] or b"", bool(row["reachable"]), row["error"], left)
     return known
 
 

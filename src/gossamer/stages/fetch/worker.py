@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gossamer.stages.fetch.addresses import Guard
@@ -16,8 +15,8 @@ from gossamer.stages.fetch.journal import Journal
 from gossamer.stages.fetch.ledger import Ledger
 from gossamer.stages.fetch.origins import Manners, Origin
 from gossamer.stages.fetch.outcomes import headers_of, judge
+from gossamer.stages.fetch.politeness import Politeness, Queue, Rows
 from gossamer.stages.fetch.poller import Poller
-from gossamer.stages.fetch.politeness import Politeness, Queue
 from gossamer.stages.fetch.protocols import Context, Request, Response, Transport
 from gossamer.stages.fetch.redirects import Redirects
 from gossamer.stages.fetch.resolver import Answer, Resolver
@@ -25,7 +24,6 @@ from gossamer.stages.fetch.robotstxt import RobotsFiles
 from gossamer.stages.fetch.rows import Row
 from gossamer.stages.fetch.visits import Visit
 from gossamer.storage.warc import Exchange, payload_digest
-from gossamer.tables.states import HAD_CONTENT
 from gossamer.tables.statuses import Outcome
 
 if TYPE_CHECKING:
@@ -145,7 +143,7 @@ class Worker:
                 found.headers = tuple(f"{name}: {value}" for name, value in rule.headers.items())
         return found
 
-    def queue(self, key: str, rows: Sequence[int] = ()) -> Queue:
+    def queue(self, key: str, rows: Rows = ()) -> Queue:
         """The queue of this key; a new one begins with what is remembered of it."""
         found = self.politeness.queues.get(key)
         if found is not None:
@@ -172,7 +170,16 @@ class Worker:
                 self.robots.ask(visit, now)
                 return
             if origin.robots is None:
-                self.decided(visit, Row(visit.url, Outcome(origin.outcome), self.wall + now, retry_after_s=origin.retry_after, error=origin.error))
+                self.decided(
+                    visit,
+                    Row(
+                        visit.url,
+                        Outcome(origin.outcome),
+                        self.wall + now,
+                        retry_after_s=origin.retry_after,
+                        error=origin.error,
+                    ),
+                )
                 self.politeness.skip(queue, now)
                 return
             verdict = origin.robots.decide(visit.url)
@@ -241,7 +248,7 @@ class Worker:
     def _conditions(self, visit: Visit) -> list[str]:
         """Headers that ask for a page only if it has changed."""
         rows, row = self.listing.rows, visit.row
-        if rows.column("status")[row].as_py() not in HAD_CONTENT:
+        if not self.listing.had_content[row]:
             return []
         found = []
         for name, column in (("If-None-Match", "etag"), ("If-Modified-Since", "last_modified")):
@@ -271,7 +278,7 @@ class Worker:
             return
         headers = headers_of(response.head)
         judged = judge(response, headers, self.wall + now, conditional=visit.conditional, keep_cut=self.settings.cut)
-        self.note(visit, response, judged.failed, now)
+        self.note(visit, response, judged.failed)
         digest = payload_digest(response.body) if response.code and response.code != 304 else None
         outcome, revisit = judged.outcome, None
         if outcome is Outcome.NOT_MODIFIED:
@@ -309,12 +316,9 @@ class Worker:
 
     def _seen(self, visit: Visit, digest: str | None) -> bool:
         """Whether this is the very payload the page had before."""
-        if visit.row < 0 or digest is None:
+        if visit.row < 0 or not self.listing.had_content[visit.row]:
             return False
-        rows, row = self.listing.rows, visit.row
-        return bool(
-            rows.column("payload_digest")[row].as_py() == digest and rows.column("status")[row].as_py() in HAD_CONTENT
-        )
+        return bool(self.listing.rows.column("payload_digest")[visit.row].as_py() == digest)
 
     def archive(self, visit: Visit, response: Response, digest: str | None, revisit: str | None, error: str | None):  # type: ignore[no-untyped-def]
         """Write an exchange to the WARC file; where it is."""
@@ -335,7 +339,7 @@ class Worker:
             response.ip,
             response.protocol,
             response.request_head,
-            b"".join(response.head),
+            response.head,
             response.body,
             response.truncated,
             before,
@@ -364,7 +368,7 @@ class Worker:
         if row.error:
             self.counts[f"error {row.error.partition(':')[0]}"] += 1
 
-    def note(self, visit: Visit, response: Response, failed: bool, now: float) -> None:
+    def note(self, visit: Visit, response: Response, failed: bool) -> None:
         """Remember how a host did."""
         self.counts["pages"] += 1
         self.counts["bytes"] += len(response.body)
@@ -387,10 +391,18 @@ class Worker:
         failing = queue.failures >= self.politeness.limits.failures
         if failing:
             queue.given_up_until = self.wall + now + seconds
-        reason = f"host failed {queue.failures} times in a row" if failing else f"host wants {seconds:.0f} s between requests"
-        self.schedule(self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, 0.0 if failing else queue.delay)
+        reason = (
+            f"host failed {queue.failures} times in a row"
+            if failing
+            else f"host wants {seconds:.0f} s between requests"
+        )
+        self.schedule(
+            self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, 0.0 if failing else queue.delay
+        )
 
-    def schedule(self, items: list[Visit | int], outcome: Outcome, reason: str, wait: float = 0.0, step: float = 0.0) -> None:
+    def schedule(
+        self, items: list[Visit | int], outcome: Outcome, reason: str, wait: float = 0.0, step: float = 0.0
+    ) -> None:
         """Rows for URLs that this round leaves: each is due again after `wait`, and `step` more for each before it."""
         now = time.monotonic()
         for item in items:

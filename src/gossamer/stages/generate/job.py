@@ -236,7 +236,14 @@ def _tasks(
 
 def _limits(run: Run, options: Options) -> Limits:
     generate = run.crawl.settings.generate
-    return Limits(options.top, generate.per, generate.max_per, options.hours * 3600, run.crawl.settings.fetch.delay_ms, options.batches)
+    return Limits(
+        options.top,
+        generate.per,
+        generate.max_per,
+        options.hours * 3600,
+        run.crawl.settings.fetch.delay_ms,
+        options.batches,
+    )
 
 
 def _live(run: Run) -> tuple[FileEntry, ...]:

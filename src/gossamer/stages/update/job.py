@@ -142,9 +142,7 @@ def _written(run: Run, segments: list[str]) -> ir.Table:
     return run.source.rows(run.tables["counted"], sets)
 
 
-def _write(
-    run: Run, segments: list[str], pages: ir.Table, counted: ir.Table, others: ir.Table | None
-) -> None:
+def _write(run: Run, segments: list[str], pages: ir.Table, counted: ir.Table, others: ir.Table | None) -> None:
     """The two change sets."""
     given = _stored(run, links.shares(counted, pages))
     old = _taken_back(run, pages)
