@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import time
-import warnings
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -73,9 +72,9 @@ class Transfer:
         curl.setopt(pycurl.HEADERFUNCTION, self.head.append)  # curl itself bounds headers, in bytes and in number
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
         curl.setopt(pycurl.SOCKOPTFUNCTION, self.opened)
-        curl.setopt(pycurl.CLOSESOCKETFUNCTION, self._connections.closed)
         curl.transfer = self
         self._address = ""
+        self._made: socket.socket | None = None
 
     def begin(self, request: Request, base: Sequence[str]) -> None:
         """Make the handle ready for a request."""
@@ -133,10 +132,14 @@ class Transfer:
             self.blocked = text or "unknown"
             return pycurl.SOCKET_BAD
         self._address = text
-        return socket.socket(family, kind, protocol)
+        self._made = socket.socket(family, kind, protocol)
+        return self._made
 
     def opened(self, fd: int, _purpose: int) -> int:
-        """Curl has a socket, which is not connected yet."""
+        """Curl has a socket, which is not connected yet: a copy of the one we made."""
+        if self._made is not None:
+            self._made.close()
+            self._made = None
         self._connections.opened(fd, self.request.queue, origin_of(self.request.url), self._address)
         return int(pycurl.SOCKOPT_OK)
 
@@ -234,12 +237,9 @@ class HttpTransport:
     def close(self) -> None:
         for transfer in self._used:
             self._multi.remove_handle(transfer.curl)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # pycurl cannot call us while it closes the rest
-            self._multi.close()
+        self._multi.close()
         for transfer in [*self._used, *self._free]:
             transfer.curl.close()
-        self.connections.close()
 
     def _take(self, transfer: Transfer, code: int, message: str) -> tuple[Request, Response]:
         """The response of a transfer that has ended; its handle is free again."""
