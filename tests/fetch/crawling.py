@@ -79,7 +79,7 @@ class Round:
         with path.open("rb") as stream:
             stream.seek(row["warc_offset"])
             piece = stream.read(row["warc_length"])
-        (found,) = FastIterator(io.BytesIO(piece), parse_http=True, record_types=WarcRecordType.any_type)
+        found = next(iter(FastIterator(io.BytesIO(piece), parse_http=True, record_types=WarcRecordType.any_type)))
         headers, http = dict(found.headers), {n.lower(): v for n, v in found.http_headers or ()}
         return Record(
             headers["WARC-Type"], headers["WARC-Target-URI"], headers, http, found.http_headers.status_line,
