@@ -50,11 +50,11 @@ class Crawled(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory, embedded: Engine) -> Iterator[Crawled]:
+def crawled(tmp_path_factory: pytest.TempPathFactory, inline: Engine) -> Iterator[Crawled]:
     folder = tmp_path_factory.mktemp("robots")
     with hostile_server(robots=MORE) as server:
         hosts = [f"{name}.test" for name in ROBOTS_OF] + list(MORE)
-        crawl = crawl_of(folder, embedded, [server.url(host, path) for host in hosts for path in PATHS])
+        crawl = crawl_of(folder, inline, [server.url(host, path) for host in hosts for path in PATHS])
         rounds, asked = [fetch_round(crawl)], [count(server, hosts)]
         crawl.update()
         for number, hours in ((2, 0.5), (3, 25.0)):
