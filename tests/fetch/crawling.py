@@ -89,7 +89,7 @@ class Round:
 
 def sets(given: dict[str, Any]) -> list[str]:
     """Settings as the command line has them."""
-    return [f"{name}={_toml(value)}" for name, value in given.items()]
+    return [f"{name}={value if isinstance(value, str) else _toml(value)}" for name, value in given.items()]
 
 
 def _toml(value: Any) -> str:
