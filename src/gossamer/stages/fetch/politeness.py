@@ -285,8 +285,6 @@ class Politeness:
         queue.closed = True
         left = queue.rest()
         self.left -= len(left)
-        if not queue.running:
-            self._decline(queue, self._now)
         return left
 
     def active(self) -> int:

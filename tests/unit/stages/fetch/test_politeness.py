@@ -158,6 +158,21 @@ def test_a_skip_beside_an_exclusive_request_lets_nobody_in():
     assert found.take(2.0) is not None
 
 
+def test_a_request_on_its_way_waits_for_one_that_must_be_alone():
+    found = politeness(5, connections=3, delay=0.0)
+    queue = asked(found, 0.0)
+    waiting = found.take(0.0)
+    assert waiting is not None
+    found.finish(queue, None, 0.0)
+    assert found.take(0.0) is not None
+    assert found.begin(queue, None, 0.0, exclusive=True)
+    assert not found.begin(queue, None, 0.0)
+    assert found.hold(*waiting, "", 0.0)
+    assert found.take(5.0) is None
+    found.finish(queue, None, 5.0)
+    assert found.take(5.0) == waiting
+
+
 def test_an_exclusive_request_is_alone():
     found = politeness(3, connections=3, delay=0.0)
     turn = found.take(0.0)

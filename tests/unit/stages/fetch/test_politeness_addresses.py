@@ -63,6 +63,7 @@ def test_an_address_has_its_delay_from_start_to_start():
     found = sharing(1, 1, 1, address_delay=2.0)
     assert begun(found, 0.0) == ["q0"]
     assert found.wake() == 2.0
+    assert len(found._heap) == 1  # one alarm for all that are held
     assert begun(found, 1.9) == []
     assert begun(found, 2.0) == ["q1"]
     assert found.wake() == 4.0
@@ -81,6 +82,37 @@ def test_a_newcomer_does_not_pass_those_who_wait():
     assert not found.begin(late, HERE, 1.0)
     assert found.hold(*late_turn, HERE, 1.0)
     assert begun(found, 1.0) == ["q1"]
+
+
+def test_a_newcomer_whose_name_was_found_just_now_does_not_pass_those_who_wait_for_a_delay():
+    found = sharing(1, 1, address_delay=2.0)
+    late = found.add("late", [9])
+    found.enter(late, 0.0)
+    assert attempt(found, 0.0) == (found.queues["q0"], True)
+    assert attempt(found, 0.0) == (found.queues["q1"], False)
+    turn = found.take(0.0)
+    assert turn == (late, 9)
+    assert not found.begin(late, HERE, 2.0)  # before anybody's turn comes
+    found.hold(late, 9, HERE, 2.0)
+    assert begun(found, 2.0) == ["q1"]
+    assert begun(found, 4.0) == ["late"]
+
+
+def test_a_wide_queue_that_was_invited_and_closed_lets_the_next_in():
+    found = Politeness(Limits(delay=0.0, address_connections=1))
+    other, wide, last = found.add("other", [0]), found.add("wide", [1, 2, 3], connections=2), found.add("last", [4])
+    for queue in (other, wide, last):
+        found.enter(queue, 0.0)
+    assert attempt(found, 0.0) == (other, True)
+    assert attempt(found, 0.0, THERE) == (wide, True)
+    assert attempt(found, 0.0) == (last, False)
+    assert attempt(found, 0.0) == (wide, False)
+    found.finish(other, HERE, 1.0)
+    assert begun(found, 1.0) == ["last"]
+    found.finish(last, HERE, 2.0)  # invites the wide one, which still has a request elsewhere
+    found.close(wide)
+    found.enter(found.add("newcomer", [5]), 2.0)
+    assert begun(found, 2.0) == ["newcomer"]
 
 
 def test_one_that_was_invited_and_is_closed_lets_the_next_in():

@@ -92,11 +92,11 @@ def test_backoff_without_a_delay_still_waits():
 
 
 def test_backoff_is_never_longer_than_the_longest_wait_and_no_reason_to_give_up():
-    found, queue = one(longest_wait=300.0, failures=1 << 20)
-    for now in (0.1, 1234.567, 98765.4321, 1e6 + 0.3):
-        queue.failures, queue.not_before = 15, float("-inf")
-        queue.last = queue.not_before
-        found.enter(queue, now)
+    nows = [n * 0.7 for n in range(1000)]
+    assert any((now + 300.0) - now > 300.0 for now in nows)
+    for now in nows:
+        found, queue = one(longest_wait=300.0, failures=1 << 20)
+        queue.failures = 15
         ask(found, now, failed=True)
         assert found.backoff(queue) == 300.0
         assert found.gives_up(queue, now) == 0.0

@@ -57,10 +57,13 @@ def test_queues_of_a_full_address_have_their_turns_one_after_the_other(limits: L
         assert max(turns.values()) - min(turns.values()) <= 4  # some requests take longer than others
 
 
-def test_an_address_with_many_queues_costs_no_turn_of_each_for_every_request():
+@pytest.mark.parametrize("connections", [0, 4])
+def test_an_address_with_many_queues_costs_no_turn_of_each_for_every_request(connections: int):
     """A thousand hosts at one slow address: asking all of them each time would take a million turns."""
     calm = Web(addresses=1, skipped=0, looked_up=0, unknown=0, failing=0, asking=0, exclusive=0, slots=5000)
-    simulation = Simulation(1, Limits(delay=0.0, address_delay=0.1, address_connections=4), calm, [(5, 1)] * 1000)
+    simulation = Simulation(
+        1, Limits(delay=0.0, address_delay=0.1, address_connections=connections), calm, [(5, 1)] * 1000
+    )
     turns, take = 0, simulation.politeness.take
 
     def counted(now: float) -> tuple[Queue, Item] | None:
