@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from io import BytesIO
 
 import pyarrow as pa
 
-CODINGS = {b"gzip", b"x-gzip", b"deflate", b"br", b"zstd"}
 NESTED = 5  # codings around one another
 PIECE = 1 << 16
+INNER = 4  # times as much may be read of a coding inside another: it may give little and be endless
+GZIP, MAGIC = 31, b"\x1f\x8b"
 
 
 def codings_of(head: bytes) -> list[bytes]:
@@ -27,45 +30,96 @@ def decoded(body: bytes, head: bytes, most: int) -> bytes:
     codings = codings_of(head)
     if len(codings) > NESTED or not CODINGS.issuperset(codings):
         return b""
-    data = body
-    for coding in reversed(codings):
-        data = _first(_pieces(data, coding), most if coding is codings[0] else 4 * most)
-    return data[:most]
+    pieces: Iterator[bytes] = (body[at : at + PIECE] for at in range(0, len(body), PIECE))
+    for coding in reversed(codings):  # each takes pieces from the one before, so that only the last result is whole
+        pieces = _first(_READERS[coding](pieces), INNER * most)
+    found = BytesIO()  # which hands over its bytes without a copy
+    for piece in _first(pieces, most):
+        found.write(piece)
+    return found.getvalue()
 
 
-def _first(pieces: Iterator[bytes], most: int) -> bytes:
-    found, size = [], 0
+def _first(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
+    """So many bytes, then no more."""
+    left = most
     for piece in pieces:
-        found.append(piece)
-        size += len(piece)
-        if size >= most:
-            break
-    return b"".join(found)[:most]
-
-
-def _pieces(data: bytes, coding: bytes) -> Iterator[bytes]:
-    """A body in pieces of bounded size, one coding less; ends where the data is damaged."""
-    if coding in (b"gzip", b"x-gzip"):
-        yield from _inflated(data, 31)
-    elif coding == b"deflate":
-        yield from _inflated(data, 15 if data[:1] and data[0] & 0x0F == 8 else -15)
-    else:
-        try:
-            with pa.CompressedInputStream(pa.BufferReader(data), "brotli" if coding == b"br" else "zstd") as stream:
-                while piece := stream.read(PIECE):
-                    yield piece
-        except (pa.ArrowException, OSError):
+        yield piece[:left]
+        left -= len(piece)
+        if left <= 0:
             return
 
 
-def _inflated(data: bytes, window: int) -> Iterator[bytes]:
-    stream = zlib.decompressobj(window)
+def _gunzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    return _inflated(pieces, lambda _: GZIP)
+
+
+def _undeflated(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    return _inflated(pieces, lambda start: 15 if _is_zlib(start) else -15)
+
+
+def _is_zlib(start: bytes) -> bool:
+    """Whether it is what the standard calls deflate; some servers send it bare."""
+    return len(start) > 1 and start[0] & 0x0F == 8 and int.from_bytes(start[:2], "big") % 31 == 0
+
+
+def _inflated(pieces: Iterator[bytes], window: Callable[[bytes], int]) -> Iterator[bytes]:
+    """Inflate pieces, of which the first may be small; gzip files may follow one another."""
+    stream, kind, data = None, 0, b""
     try:
-        while data and not stream.eof:
-            piece = stream.decompress(data, PIECE)
-            data = stream.unconsumed_tail
-            if not piece and not data:
-                return
-            yield piece
+        for piece in pieces:
+            data += piece
+            if stream is None:
+                if len(data) < 2:
+                    continue
+                kind = window(data)
+                stream = zlib.decompressobj(kind)
+            while data:
+                yield stream.decompress(data, PIECE)
+                data = stream.unconsumed_tail
+                if stream.eof:
+                    data = stream.unused_data
+                    if kind != GZIP or not data.startswith(MAGIC):
+                        return
+                    stream = zlib.decompressobj(kind)
     except zlib.error:
         return
+
+
+def _streamed(name: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        with pa.CompressedInputStream(pa.PythonFile(_Source(pieces), mode="r"), name) as stream:
+            while piece := stream.read(PIECE):
+                yield piece
+    except (pa.ArrowException, OSError):
+        return
+
+
+class _Source:
+    """Pieces as a file."""
+
+    closed = False
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, b""
+
+    def read(self, size: int) -> bytes:
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._left = piece
+        found, self._left = self._left[:size], self._left[size:]
+        return found
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+_READERS: dict[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
+    b"gzip": _gunzipped,
+    b"x-gzip": _gunzipped,
+    b"deflate": _undeflated,
+    b"br": partial(_streamed, "brotli"),
+    b"zstd": partial(_streamed, "zstd"),
+}
+CODINGS = frozenset(_READERS)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gossamer.errors import storage_error
 from gossamer.urls.keys import fingerprint
 
 RECORD = struct.Struct("<qqi")  # fingerprint of the queue, microseconds since 1970, delay in milliseconds
@@ -25,7 +26,13 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        size = os.fstat(self._fd).st_size
+        if (
+            size % RECORD.size
+        ):  # the same attempt began before, and was killed: what comes next must not be torn as well
+            os.ftruncate(self._fd, size - size % RECORD.size)
         self._waiting = bytearray()
         self._keys: dict[str, int] = {}
 
@@ -39,13 +46,24 @@ class Journal:
     def flush(self) -> None:
         """Hand over what was noted; before this, nothing may be sent."""
         if self._waiting:
-            os.write(self._fd, self._waiting)
-            self._waiting.clear()
+            self._write(self._fd)
+
+    def _write(self, fd: int) -> None:
+        while self._waiting:
+            try:
+                written = os.write(fd, self._waiting)
+            except OSError as error:
+                raise storage_error(error, str(self._path)) from error
+            del self._waiting[:written]  # a full disk takes a part of it
 
     def close(self) -> None:
-        """End."""
-        self.flush()
-        os.close(self._fd)
+        """End; once more does no harm."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            try:
+                self._write(fd)
+            finally:
+                os.close(fd)
 
 
 def last_requests(paths: Iterable[Path]) -> dict[int, tuple[float, float]]:

@@ -254,11 +254,13 @@ class Ledger:
         number: int,
     ) -> None:
         """In the thread: sync the WARC files, then publish the rows, then bring up what is complete."""
-        for warc in [*full, *([current] if current else [])]:
-            warc.sync()
-            warc.settle()
-        for warc in full:
-            warc.close()
+        try:
+            for warc in [*full, *([current] if current else [])]:
+                warc.sync()
+                warc.settle()
+        finally:
+            for warc in full:
+                warc.close()
         metadata = {LENGTHS: json.dumps(lengths).encode()}
         tables = []
         if rows:
@@ -269,7 +271,7 @@ class Ledger:
             path = f"{self.home.folder}/{kind}-{self._task:05d}-g{self._generation:03d}-{number:06d}.parquet"
             self.home.spool.create(path, encoded(table.replace_schema_metadata(metadata)))
             self._up.append(path)
-        if self.home.remote and full:
+        if self.home.remote and (full or current is None):  # rows that point nowhere need no WARC file to go up with
             bring_up(self.home, [warc.path for warc in full])
             bring_up(self.home, self._complete(current))
 

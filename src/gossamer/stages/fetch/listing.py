@@ -40,12 +40,12 @@ class Listing:
         """Each queue with the numbers of its rows."""
         if not self.rows.num_rows:
             return
-        encoded = self.rows.column("queue").combine_chunks().dictionary_encode()
+        encoded = self.rows.column("queue").combine_chunks().fill_null("").dictionary_encode()
         codes = encoded.indices.to_numpy(zero_copy_only=False)
         order = np.argsort(codes, kind="stable").astype(np.int32)
         edges = np.flatnonzero(np.diff(codes[order])) + 1
         for rows in np.split(order, edges):
-            yield encoded.dictionary[int(codes[rows[0]])].as_py() or "", rows
+            yield encoded.dictionary[int(codes[rows[0]])].as_py(), rows
 
     def listed(self, fp: int) -> bool:
         """Whether a URL is in the list."""

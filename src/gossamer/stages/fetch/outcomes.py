@@ -16,6 +16,7 @@ AGAIN = (408, 416, 421, 425)  # the server may think otherwise next time; of ran
 TOO_MANY, UNAVAILABLE = 429, 503
 GONE_FOR_GOOD = 410
 SHOWN = 500  # characters of a header or an error that are kept
+ECHOED = ("etag", "last_modified")  # sent back as they are: kept whole, or not at all
 WANTED = {
     b"content-type": "type",
     b"etag": "etag",
@@ -61,7 +62,7 @@ def headers_of(head: bytes) -> Headers:
         if wanted == "robots" and wanted in found:
             found[wanted] = f"{found[wanted]}, {text}"[:SHOWN]
         else:
-            found.setdefault(wanted, text)
+            found.setdefault(wanted, text if wanted == "location" else _bounded(wanted, text))
     return Headers(**found) if found else NONE
 
 
@@ -72,6 +73,10 @@ def _ascii(value: bytes) -> bytes:
     except UnicodeDecodeError:
         return BYTES.sub(lambda found: b"%%%02X" % found[0][0], value)
     return value
+
+
+def _bounded(name: str, text: str) -> str:
+    return "" if name in ECHOED and len(text) > SHOWN else text[:SHOWN]
 
 
 def _text(value: bytes) -> str:
@@ -91,10 +96,12 @@ def judge(response: Response, headers: Headers, now: float, *, conditional: bool
     """What a response means; `now` is the time of day, `conditional`: we asked whether anything has changed."""
     if response.error == "blocked_address":
         return Judgement(Outcome.BLOCKED_ADDRESS, f"blocked_address: {response.detail}")
-    if response.error == "type":
-        return Judgement(Outcome.UNSUPPORTED, f"type: {headers.type}"[:SHOWN])
     code = response.code
     if not code or (response.error and 200 <= code < 300 and not response.body):
+=======
+    if response.error == "type" and 200 <= code < 300:  # errors and redirects may be of any type
+        return Judgement(Outcome.UNSUPPORTED, f"type: {headers.type}"[:SHOWN])
+    if not code or (response.error and not response.truncated):
         return Judgement(Outcome.FAIL, told(response), failed=True)
     if 200 <= code < 300:
         if response.truncated == "length" and not keep_cut:

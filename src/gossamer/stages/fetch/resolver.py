@@ -16,6 +16,7 @@ from gossamer.errors import SettingsError
 from gossamer.stages.fetch.poller import READ, WRITE, Poller
 
 SHORTEST, LONGEST = 60.0, 86_400.0  # seconds an answer is kept, whatever it says
+LARGEST_TTL = 2**31 - 1  # one that is larger counts as 0 (RFC 2181)
 NEGATIVE = 300.0
 UNDER_WAY = 256
 CACHED = 200_000
@@ -113,7 +114,7 @@ class Resolver:
             return
         now = self._clock()
         if found:
-            ttl = min(max(min(r.ttl for r in found), SHORTEST), LONGEST)
+            ttl = min(max(min(r.ttl if r.ttl <= LARGEST_TTL else 0 for r in found), SHORTEST), LONGEST)
             addresses = tuple(_text(r.data.addr) for r in found)
             self._settle(host, Answer(addresses, None, now + ttl))
             return

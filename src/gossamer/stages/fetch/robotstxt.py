@@ -69,6 +69,8 @@ class RobotsFiles:
         worker.politeness.put_back(queue, visit)
         origin.asked = True
         queue.running += 1  # in the place of the visit
+        if queue is origin.queue:
+            queue.out = True  # until it is known what may be fetched; another connection would ask the same
         worker.send(self._visit(f"{origin.name}/robots.txt", origin, queue), now)
 
     def _visit(self, url: str, origin: Origin, queue: Queue, chain: tuple[str, ...] = ()) -> Visit:
@@ -106,7 +108,7 @@ class RobotsFiles:
         else:
             self._settle(origin, parse_robots(b"", worker.task.agent.name), b"", code, None, place, now)
         worker.politeness.finish(visit.queue, address, now, failed=failed, wait=float(wait or 0))
-        self._resume(origin, visit.queue, now)
+        self._resume(origin, now)
 
     def refused(self, visit: Visit, outcome: Outcome, error: str, now: float, *, took: bool = True) -> None:
         """robots.txt could not be asked for."""
@@ -115,12 +117,11 @@ class RobotsFiles:
         self._unreachable(origin, outcome, f"robots.txt: {error}", None, None, NOWHERE, now)
         if took:
             self.worker.politeness.skip(visit.queue, now)
-        self._resume(origin, visit.queue, now)
+        self._resume(origin, now)
 
-    def _resume(self, origin: Origin, asked: Queue, now: float) -> None:
+    def _resume(self, origin: Origin, now: float) -> None:
         """The queue of the origin goes on."""
-        if origin.queue is not asked or origin.queue.exclusive:
-            self.worker.politeness.resume(origin.queue, now)
+        self.worker.politeness.resume(origin.queue, now)
         self.worker.settle(origin.queue, now)
 
     def _redirected(self, visit: Visit, address: str | None, location: str | None, place: Place, now: float) -> None:
@@ -132,23 +133,25 @@ class RobotsFiles:
             why = "robots.txt: redirects that lead nowhere"
             self._settle(origin, parse_robots(b"", worker.task.agent.name), b"", None, why, place, now)
             worker.politeness.finish(visit.queue, address, now)
-            self._resume(origin, visit.queue, now)
+            self._resume(origin, now)
             return
         queue = worker.redirects.queue_for(target, visit.url, visit.queue)
         if queue is None:
             error = f"robots.txt: leads to {target}, which another part of the round may be fetching"
             self._unreachable(origin, Outcome.RETRY_LATER, error, None, None, place, now)
             worker.politeness.finish(visit.queue, address, now)
-            self._resume(origin, visit.queue, now)
+            self._resume(origin, now)
             return
         worker.politeness.finish(
             visit.queue, address, now, stay_out=queue is not visit.queue and visit.queue is origin.queue
         )
         if queue.closed:
             self._unreachable(origin, Outcome.RETRY_LATER, f"robots.txt: leads to {target}", None, None, place, now)
-            self._resume(origin, visit.queue, now)
+            self._resume(origin, now)
             return
-        worker.politeness.push(queue, self._visit(target, origin, queue, chain), now)
+        # Urgent: that queue may be waiting for a robots.txt as well, perhaps for one that it finds in ours.
+        worker.politeness.push(queue, self._visit(target, origin, queue, chain), now, urgent=True)
+        worker.leave_waiting(queue, now)
 
     def _apply(self, origin: Origin, robots: Robots) -> None:
         """Let an origin live by its robots.txt."""

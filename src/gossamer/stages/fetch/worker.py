@@ -224,7 +224,8 @@ class Worker:
         queue = visit.queue
         limited = address if visit.origin.mapped is None else None
         if not self.politeness.begin(queue, limited, now, exclusive=visit.robots_for is not None):
-            self.politeness.hold(queue, visit, limited or "", now)
+            if not self.politeness.hold(queue, visit, limited or "", now):
+                self.schedule([visit], Outcome.UNTRIED, "left for another round")  # as the rest of its queue was
             return
         visit.address = limited
         visit.started = self.wall + now
@@ -399,6 +400,11 @@ class Worker:
         self.schedule(
             self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, 0.0 if failing else queue.delay
         )
+
+    def leave_waiting(self, queue: Queue, now: float) -> None:
+        """Leave a queue for this round that is remembered to have to wait too long."""
+        if queue.ready_at - now > self.politeness.limits.longest_wait:
+            self.settle(queue, now)
 
     def schedule(
         self, items: list[Visit | int], outcome: Outcome, reason: str, wait: float = 0.0, step: float = 0.0
