@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -14,9 +15,12 @@ from typing import Any
 
 import psutil
 
+import gossamer
 from benchmarks.fetch_web import CLIENT, Site, on
 
 GOSSAMER = [sys.executable, "-m", "gossamer"]
+SOURCE = str(Path(gossamer.__file__).parents[1])
+ENVIRONMENT = os.environ | {"PYTHONPATH": SOURCE}  # the code this process has, wherever the command runs
 CONFIG = """
 [fetch]
 delay_ms = 0
@@ -46,7 +50,7 @@ class Ran:
 def prepare(folder: Path, site: Site) -> Path:
     """A crawl whose batch is all URLs of a site."""
     crawl = folder / "crawl"
-    subprocess.run([*GOSSAMER, "-q", "init", str(crawl)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*GOSSAMER, "-q", "init", str(crawl)], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     fetch = (
         f'ca_file = "{site.ca}"\ndns_servers = ["127.0.0.1:{site.dns}"]\n'
         'allow_networks = ["127.0.0.0/8"]\nper_address = 0'
@@ -56,7 +60,7 @@ def prepare(folder: Path, site: Site) -> Path:
     (crawl / "gossamer.toml").write_text(CONFIG.format(fetch=fetch))
     (crawl / "seeds.txt").write_text("\n".join(site.urls()))
     for command in (["inject", "seeds.txt"], ["generate"]):
-        subprocess.run([*GOSSAMER, "-q", *command], cwd=crawl, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*GOSSAMER, "-q", *command], cwd=crawl, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     return crawl
 
 
@@ -73,7 +77,7 @@ def fetch(crawl: Path, *, stop_after: float = 0.0) -> Ran:
 def _fetch(place: Path, stop_after: float) -> Ran:
     start = time.perf_counter()
     command = [*on(CLIENT), *GOSSAMER, "-q", "--set", "engine.workers=1", "fetch"]
-    process = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     ran, reports, mark = Ran(), [], 0
     used: dict[int, float] = {}
     while True:
