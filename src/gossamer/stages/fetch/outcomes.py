@@ -97,11 +97,9 @@ def judge(response: Response, headers: Headers, now: float, *, conditional: bool
     if response.error == "blocked_address":
         return Judgement(Outcome.BLOCKED_ADDRESS, f"blocked_address: {response.detail}")
     code = response.code
-    if not code or (response.error and 200 <= code < 300 and not response.body):
-=======
     if response.error == "type" and 200 <= code < 300:  # errors and redirects may be of any type
         return Judgement(Outcome.UNSUPPORTED, f"type: {headers.type}"[:SHOWN])
-    if not code or (response.error and not response.truncated):
+    if not code or (response.error and 200 <= code < 300 and not response.body):
         return Judgement(Outcome.FAIL, told(response), failed=True)
     if 200 <= code < 300:
         if response.truncated == "length" and not keep_cut:
