@@ -98,7 +98,7 @@ def test_killed_a_hundred_times(embedded: Any, tmp_path: Path) -> None:
                 process = processes.Process(target=fetch_partitions, args=(task,))
                 process.start()
                 wait_for(task.home.journal(task.number, task.generation), process)
-                process.join(rng.uniform(0.0, 0.5) if kills < KILLS else None)
+                process.join(rng.uniform(0.0, 0.3) if kills < KILLS else None)
                 if process.exitcode is None:
                     process.kill()
                     process.join()
