@@ -66,7 +66,7 @@ def rounds(
                 f"{r.seconds_fetching:.1f}",
             )
             for r in done
-        ),  # fmt: skip
+        ),
     )
 
 
