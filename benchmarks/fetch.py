@@ -135,11 +135,18 @@ def memory(given: argparse.Namespace) -> None:
         f"{site.hosts * site.pages:,}",
         f"{site.hosts:,}",
         f"{ran.filled:,.0f}",
-        f"{ran.pages:,}",
+        f"{ran.requests:,}",
         f"{ran.peaks['worker']:,.0f}",
         f"{ran.peaks['parent']:,.0f}",
     ]
-    head = ("URLs", "queues", "fetching process with full queues, MB", "pages fetched", "its peak, MB", "its parent's")
+    head = (
+        "URLs",
+        "queues",
+        "fetching process with full queues, MB",
+        "requests answered",
+        "its peak, MB",
+        "its parent's",
+    )
     table("Memory of a fetch (VmHWM)", head, [row])
 
 

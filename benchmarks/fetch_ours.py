@@ -39,6 +39,7 @@ class Ran:
 
     pages: int = 0  # URLs of the list that have a row; robots.txt is extra work
     bytes: int = 0
+    requests: int = 0  # answered, robots.txt among them
     seconds: float = 0.0
     cpu: float = 0.0
     whole_seconds: float = 0.0
@@ -94,6 +95,7 @@ def _fetch(place: Path, stop_after: float) -> Ran:
             mark = changed
             reports.append((time.perf_counter(), sum(used.values()), told["counts"].get("rows", 0)))
             ran.bytes = told["counts"].get("bytes", 0)
+            ran.requests = told["counts"].get("pages", 0)
             ran.peaks = _peaks(process.pid) or ran.peaks
             if not ran.filled:
                 ran.filled = ran.peaks.get("worker", 0.0)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from gossamer.storage.files import Files
@@ -22,6 +24,8 @@ COLUMNS = (
     "domain_fp", "url_fp", "url", "partition", "queue", "position", "status", "fetched_at", "etag", "last_modified",
     "payload_digest",
 )  # fmt: skip
+KEPT = [name for name in COLUMNS if name not in ("url_fp", "domain_fp", "partition", "position")]
+BATCH = 32_768  # rows read at a time
 REDIRECTS = (Outcome.REDIRECT_PERMANENT, Outcome.REDIRECT_TEMPORARY)
 
 
@@ -61,22 +65,49 @@ class Listing:
 
 
 def read_listing(files: Files, entries: Sequence[FileEntry], partitions: Sequence[int], done: pa.Table) -> Listing:
-    """The rows of some partitions that are not `done` yet."""
-    parts = []
+    """The rows of some partitions that are not `done` yet; read in batches, so that no more than those is ever in memory."""
+    known = done.column("url_fp").combine_chunks()
+    order = ["partition", "position"] if len(entries) > 1 else []
+    parts, listed = [], [np.empty((3, 0), np.int64)]
     for entry in entries:
         with files.open(entry.path) as stream:
-            parts.append(pq.read_table(stream, columns=list(COLUMNS), filters=[("partition", "in", list(partitions))]))
-    rows = pa.concat_tables(parts)
-    fps, domains = rows.column("url_fp").to_numpy(), rows.column("domain_fp").to_numpy()
-    known, first = np.unique(domains, return_index=True)
-    left = rows.filter(pc.invert(pc.is_in(rows.column("url_fp"), done.column("url_fp").combine_chunks())))
-    if len(entries) > 1:
-        left = left.sort_by([("partition", "ascending"), ("position", "ascending")])
-    wanted = [name for name in COLUMNS if name not in ("url_fp", "domain_fp", "partition", "position")]
-    left = left.select(wanted).combine_chunks()
-    had = pc.is_in(left.column("status"), pa.array([int(s) for s in HAD_CONTENT], pa.int8())).to_numpy()
-    urls = left.column("url").combine_chunks()
-    return Listing(left, urls, had, np.sort(fps), known, rows.column("partition").to_numpy()[first])
+            for batch in _batches(stream, partitions):
+                listed.append(
+                    np.stack([batch.column(name).to_numpy() for name in ("url_fp", "domain_fp", "partition")])
+                )
+                left = batch.filter(pc.invert(pc.is_in(batch.column("url_fp"), known)))
+                parts.append(left.select([*KEPT, *order]))
+    fps, domains, numbers = np.concatenate(listed, axis=1)
+    del listed
+    rows = pa.Table.from_batches(parts, parts[0].schema) if parts else _nothing(files, entries)
+    del parts
+    if order:
+        rows = rows.sort_by([(name, "ascending") for name in order])
+    rows = rows.select(KEPT).combine_chunks()
+    pa.default_memory_pool().release_unused()
+    had = pc.is_in(rows.column("status"), pa.array([int(s) for s in HAD_CONTENT], pa.int8())).to_numpy()
+    urls = rows.column("url").chunk(0) if rows.num_rows else pa.array([], pa.string())
+    of_list, first = np.unique(domains, return_index=True)
+    return Listing(rows, urls, had, np.sort(fps), of_list, numbers[first])
+
+
+def _batches(stream: Any, partitions: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Rows of some partitions; groups of rows that have none are not read."""
+    fragment = ds.ParquetFileFormat(pre_buffer=False).make_fragment(stream)
+    wanted = pc.field("partition").isin(list(partitions))
+    yield from fragment.scanner(
+        columns=list(COLUMNS),
+        filter=wanted,
+        batch_size=BATCH,
+        batch_readahead=1,
+        fragment_readahead=1,
+        use_threads=False,
+    ).to_batches()
+
+
+def _nothing(files: Files, entries: Sequence[FileEntry]) -> pa.Table:
+    with files.open(entries[0].path) as stream:
+        return pq.read_schema(stream).empty_table()
 
 
 def read_done(files: Files, parts: Sequence[str]) -> pa.Table:
