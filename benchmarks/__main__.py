@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "urls", "engine", "merge", "inject", "crawldb", "fetch", "simweb", "realism")
+ALL = ("start", "urls", "engine", "merge", "inject", "crawldb", "fetch", "simweb", "realism", "politeness")
 
 
 def main() -> None:
