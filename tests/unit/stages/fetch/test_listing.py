@@ -73,6 +73,13 @@ def test_queues_have_their_rows_in_the_order_of_the_list(tmp_path: Path):
     }
 
 
+def test_the_order_holds_in_long_lists(tmp_path: Path):
+    rows = [listed(n, f"{n * 7 % 3}.test") for n in range(2_000)]
+    for key, urls in in_queues(read(tmp_path, fetchlist(*rows))).items():
+        numbers = [int(url.rsplit("/", 1)[1]) for url in urls]
+        assert numbers == [n for n in range(2_000) if f"{n * 7 % 3}.test" == key]
+
+
 def test_rows_without_a_queue_share_one(tmp_path: Path):
     table = fetchlist(listed(0), listed(1, queue=None), listed(2), listed(3, queue=None))
     assert in_queues(read(tmp_path, table)) == {

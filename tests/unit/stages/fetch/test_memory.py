@@ -97,6 +97,14 @@ def test_the_journal_and_the_table_are_both_heeded():
     assert queue.ready_at == pytest.approx(NOW + 30)
 
 
+def test_the_later_of_two_requests_counts():
+    queue = Politeness(Limits()).add("host.test", range(3))
+    known: dict[str, object] = {"last_request_at": TODAY - timedelta(seconds=0.5)}
+    Memory({"host.test": known}, {fingerprint("host.test"): (TODAY.timestamp() - 100, 1.0)}).remind(queue, WALL)
+    assert queue.last == pytest.approx(NOW - 0.5)
+    assert queue.ready_at == pytest.approx(NOW + 0.5)
+
+
 def test_hosts_of_a_domain_are_as_strict_as_the_strictest():
     early, late = TODAY, TODAY + timedelta(hours=1)
     rows: list[dict[str, object]] = [
