@@ -13,10 +13,10 @@ UV_VERSION := 0.13.7
 VERSITYGW_VERSION := v1.8.0
 ARGS ?=
 
-.PHONY: help setup demo test lint format bench docs lock s3-server clean
+.PHONY: help setup demo test lint format bench bench-fetch docs lock s3-server clean
 
 help: ## list the tasks
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv from the lock (only when the lock or pyproject.toml changed)
 
@@ -45,6 +45,9 @@ format: setup ## format the code and apply the safe fixes
 
 bench: setup ## measure, beside the bare libraries; ARGS go to the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-fetch: setup ## measure the fetch stage beside pycurl, aiohttp and Scrapy; needs nginx
+	$(BIN)/python -m benchmarks fetch $(ARGS)
 
 docs: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m gossamer.docs $(ARGS)

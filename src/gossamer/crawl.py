@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gossamer.engine.base import Engine
+    from gossamer.rounds import Round
     from gossamer.storage.runs import RunRecord
     from gossamer.tables.read import Source
     from gossamer.tables.spec import Table
@@ -221,6 +222,12 @@ class Crawl:
         """Fetch a batch (the oldest that waits, if none is named); None if there is none."""
         chosen = segment or next(iter(self.waiting()), None)
         return self.run("fetch", segment=chosen) if chosen else None
+
+    def rounds(self, rounds: int, **generate: Any) -> Iterator[Round]:
+        """Generate, fetch and update so many times; the same call again goes on where it was interrupted."""
+        from gossamer.rounds import run_rounds
+
+        return run_rounds(self, rounds, **generate)
 
     def waiting(self) -> list[str]:
         """Batches that still hold their URLs and were not fetched."""

@@ -69,7 +69,7 @@ class Terminal:
         if kind == "phase":
             self._show(f"{event['stage']}: {event['phase']}")
         elif kind == "progress":
-            self._show(f"{event['stage']}: {event['phase']} {event['done']:,}/{event['total']:,}")
+            self._show(_progress(event))
         elif kind in ("done", "failed", "planned"):
             self._stop()
             if kind == "done":
@@ -92,6 +92,25 @@ class Terminal:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+
+def _progress(event: Event) -> str:
+    """How far a run is, in one line."""
+    line = f"{event['stage']}: {event['phase']} {event['done']:,}/{event['total']:,}"
+    if "pages_per_s" in event:
+        line += f" · {event['pages_per_s']:,.0f} pages/s · {event['mb_per_s']:.1f} MB/s · {event['hosts']:,} hosts"
+        line += f" · {sum(event['errors'].values()):,} errors" if event["errors"] else ""
+        worst = sorted(event["errors"].items(), key=lambda item: -item[1])[:3]
+        line += f" ({', '.join(f'{name} {number:,}' for name, number in worst)})" if worst else ""
+        line += f" · {_duration(event['eta_s'])} left" if event["eta_s"] is not None else ""
+    return line
+
+
+def _duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def _closing(event: Event) -> str:

@@ -15,6 +15,7 @@ HOSTS = 20  # shown to a person; --json gives all
 
 def add_to(app: typer.Typer) -> None:
     """Register these commands."""
+    app.command("crawl")(rounds)
     app.command(help=STAGES["generate"].doc)(generate)
     app.command(help=STAGES["fetch"].doc)(fetch)
     app.command(help=STAGES["update"].doc)(update)
@@ -23,6 +24,50 @@ def add_to(app: typer.Typer) -> None:
     below.command("list")(list_batches)
     below.command("drop", help=STAGES["drop"].doc)(drop)
     app.add_typer(below, name="batches")
+
+
+def rounds(
+    context: typer.Context,
+    rounds: Annotated[int, typer.Option(min=1, help="How many rounds.")] = 1,
+    top: Annotated[int | None, typer.Option(min=1, help="URLs in a batch, at most; else generate.top.")] = None,
+    hours: Annotated[
+        float, typer.Option(min=0, help="Take no more of a host than can be fetched politely in so many hours.")
+    ] = 0.0,
+) -> None:
+    """Crawl: generate a batch, fetch it and update the crawldb, again and again. The same command goes on after an interruption."""
+    from dataclasses import asdict
+
+    from gossamer.cli import show
+
+    chosen = options(context)
+    done = []
+    with chosen.open() as crawl:
+        for one in crawl.rounds(rounds, top=top, hours=hours):
+            done.append(one)
+            if chosen.json:
+                show.print_json_lines([{"event": "round", **asdict(one)}])
+    if chosen.json or chosen.quiet:
+        return
+    if not done:
+        typer.echo("Nothing is due; see `gossamer generate --dry-run` for why.")
+        return
+    show.print_table(
+        ("round", "batch", "URLs", "fetched", "failed", "new URLs", "URLs known", "seconds", "of it fetching"),
+        (
+            (
+                f"{r.round}/{r.of}",
+                r.segment,
+                f"{r.urls:,}",
+                f"{r.fetched:,}",
+                f"{r.failed:,}",
+                f"{r.fresh:,}",
+                f"{r.known:,}",
+                f"{r.seconds:.1f}",
+                f"{r.seconds_fetching:.1f}",
+            )
+            for r in done
+        ),  # fmt: skip
+    )
 
 
 def generate(

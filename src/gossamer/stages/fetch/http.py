@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import time
-import warnings
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -32,6 +31,8 @@ EVENTS = {
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 ENCODINGS = "gzip, deflate, br"
 PROTOCOLS = {b"HTTP/1.0": "http/1.0", b"HTTP/1.1": "http/1.1", b"HTTP/2": "h2", b"HTTP/3": "h3"}
+SUPPRESS_CONNECT_HEADERS = 265  # an option that pycurl has no name for
+SWITCHING, PARTIAL = 101, 206
 CERTIFICATE = 60  # curl's code for one that was refused
 ERRORS = {  # our name for each of curl's errors
     3: "malformed",  # a URL curl cannot read
@@ -45,13 +46,22 @@ ERRORS = {  # our name for each of curl's errors
     28: "timeout",
     35: "tls",
     52: "disconnect",
+    53: "tls",
+    54: "tls",
     55: "disconnect",
     56: "disconnect",
+    58: "tls",
+    59: "tls",
+    61: "malformed",  # a transfer coding nobody knows
+    66: "tls",
+    77: "tls",
+    83: "tls",
     CERTIFICATE: "tls",
     92: "disconnect",  # a stream of HTTP/2
     97: "proxy",
     100: "headers",  # too many or too large
 }
+TOO_LARGE = "Too large response headers"  # what curl says of those of 1xx answers, with the code of a disconnect
 CUT_BY = {16: DISCONNECT, 18: DISCONNECT, 28: TIME, 52: DISCONNECT, 55: DISCONNECT, 56: DISCONNECT, 92: DISCONNECT}
 
 
@@ -73,9 +83,9 @@ class Transfer:
         curl.setopt(pycurl.HEADERFUNCTION, self.head.append)  # curl itself bounds headers, in bytes and in number
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
         curl.setopt(pycurl.SOCKOPTFUNCTION, self.opened)
-        curl.setopt(pycurl.CLOSESOCKETFUNCTION, self._connections.closed)
         curl.transfer = self
         self._address = ""
+        self._made: socket.socket | None = None
 
     def begin(self, request: Request, base: Sequence[str]) -> None:
         """Make the handle ready for a request."""
@@ -133,10 +143,14 @@ class Transfer:
             self.blocked = text or "unknown"
             return pycurl.SOCKET_BAD
         self._address = text
-        return socket.socket(family, kind, protocol)
+        self._made = socket.socket(family, kind, protocol)
+        return self._made
 
     def opened(self, fd: int, _purpose: int) -> int:
-        """Curl has a socket, which is not connected yet."""
+        """Curl has a socket, which is not connected yet: a copy of the one we made."""
+        if self._made is not None:
+            self._made.close()
+            self._made = None
         self._connections.opened(fd, self.request.queue, origin_of(self.request.url), self._address)
         return int(pycurl.SOCKOPT_OK)
 
@@ -186,6 +200,7 @@ class HttpTransport:
         )
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)
         curl.setopt(pycurl.PATH_AS_IS, 1)
+        curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)  # a proxy's answer is not the server's
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(settings.connect_timeout_s * 1000))
         curl.setopt(pycurl.LOW_SPEED_LIMIT, 1)
         curl.setopt(pycurl.LOW_SPEED_TIME, max(int(settings.read_timeout_s), 1))
@@ -234,19 +249,19 @@ class HttpTransport:
     def close(self) -> None:
         for transfer in self._used:
             self._multi.remove_handle(transfer.curl)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # pycurl cannot call us while it closes the rest
-            self._multi.close()
+        self._multi.close()
         for transfer in [*self._used, *self._free]:
             transfer.curl.close()
-        self.connections.close()
 
     def _take(self, transfer: Transfer, code: int, message: str) -> tuple[Request, Response]:
         """The response of a transfer that has ended; its handle is free again."""
         curl, request = transfer.curl, transfer.request
         response = Response()
         lines = last_head(transfer.head)
-        response.code, response.protocol = status_of(lines)
+        if lines and not lines[-1].strip():  # whole: anything less is no answer
+            response.code, response.protocol = status_of(lines)
+        elif lines and not code:
+            code, message = 52, "the connection ended within the headers"
         response.head = b"".join(lines) if response.code else b""
         response.body = transfer.body[0] if len(transfer.body) == 1 else b"".join(transfer.body)
         response.ip = _host_part(request.address)
@@ -255,6 +270,8 @@ class HttpTransport:
             response.tls = "verified" if request.verify else "unverified"
         if code:
             self._fail(transfer, response, code, message)
+        elif response.code == PARTIAL:  # we ask for no parts
+            response.truncated = UNSPECIFIED
         response.request_head = self._request_head(request)
         self._multi.remove_handle(curl)
         self._used.remove(transfer)
@@ -273,7 +290,9 @@ class HttpTransport:
             response.truncated = transfer.cut
         else:
             response.error, response.detail = ERRORS.get(code, f"curl {code}"), " ".join(message.split())[:300]
-            if response.code and response.body:
+            if message.startswith(TOO_LARGE):
+                response.error = "headers"
+            if response.code:
                 response.truncated = CUT_BY.get(code, UNSPECIFIED)
         if code == CERTIFICATE:
             response.tls = response.detail
@@ -340,7 +359,8 @@ def status_of(lines: list[bytes]) -> tuple[int, str]:
         code = int(words[1])
     except ValueError:
         return 0, ""
-    return (code if 100 <= code <= 999 else 0), PROTOCOLS.get(words[0], "http/1.1")
+    final = 200 <= code <= 999 or code == SWITCHING  # other 1xx come before the answer
+    return (code if final else 0), PROTOCOLS.get(words[0], "http/1.1")
 
 
 def wanted_type(lines: list[bytes], types: Sequence[str]) -> bool:

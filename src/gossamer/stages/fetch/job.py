@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,7 +120,8 @@ def _tasks(run: Run, home: Home, entries: list[FileEntry]) -> list[FetchTask]:
     known = remember.known(run, home, generation)
     limit = settings.fetch.time_limit_s
     offset = run.crawl.clock().now.timestamp() - time.time()
-    fetch = settings.fetch
+    per_address = max(settings.fetch.per_address // len(groups), 1) if settings.fetch.per_address else 0
+    fetch = replace(settings.fetch, per_address=per_address)
     first = FetchTask(
         number=0,
         partitions=(),
@@ -133,7 +135,7 @@ def _tasks(run: Run, home: Home, entries: list[FileEntry]) -> list[FetchTask]:
             delay=fetch.delay_ms / 1000,
             connections=fetch.per_host,
             address_delay=fetch.address_delay_ms / 1000 * len(groups),
-            address_connections=max(fetch.per_address // len(groups), 1) if fetch.per_address else 0,
+            address_connections=per_address,
             longest_wait=fetch.longest_wait_s,
             failures=fetch.host_failures,
         ),
@@ -146,8 +148,6 @@ def _tasks(run: Run, home: Home, entries: list[FileEntry]) -> list[FetchTask]:
         clock_offset=offset if abs(offset) > 1 else 0.0,
         ends_at=time.time() + offset + limit if limit else None,
     )
-    from dataclasses import replace
-
     return [replace(first, number=number, partitions=group) for number, group in enumerate(groups)]
 
 

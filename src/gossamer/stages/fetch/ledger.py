@@ -152,6 +152,8 @@ class Form:
     warc_bytes: int
     with_requests: bool
     rules_version: int
+    rows: int = ROWS
+    seconds: float = SECONDS
 
 
 class Ledger:
@@ -194,7 +196,9 @@ class Ledger:
 
     def pump(self, now: float) -> None:
         """Publish what is due; raises what went wrong in the thread."""
-        due = len(self._rows) >= ROWS or (now - self._since >= SECONDS and (self._rows or self._answers))
+        due = len(self._rows) >= self.form.rows or (
+            now - self._since >= self.form.seconds and (self._rows or self._answers)
+        )
         if due or len(self._full) > 1:
             self.publish()
         elif self._publishing is not None and self._publishing.done():

@@ -12,7 +12,7 @@ from gossamer.tables.states import LONGEST_RETRY_AFTER
 from gossamer.tables.statuses import Outcome
 
 PERMANENT, TEMPORARY = (301, 308), (300, 302, 303, 307)
-AGAIN = (408, 421, 425)  # the server may think otherwise next time
+AGAIN = (408, 416, 421, 425)  # the server may think otherwise next time; of ranges we asked for none
 TOO_MANY, UNAVAILABLE = 429, 503
 GONE_FOR_GOOD = 410
 SHOWN = 500  # characters of a header or an error that are kept
@@ -25,6 +25,7 @@ WANTED = {
     b"retry-after": "retry_after",
     b"x-robots-tag": "robots",
 }
+BYTES = re.compile(rb"[\x80-\xff]")
 LINES = re.compile(rb"(?im)^(%s)[ \t]*:([^\r\n]*)" % b"|".join(WANTED))
 
 
@@ -56,12 +57,22 @@ def headers_of(head: bytes) -> Headers:
     """The headers we need; the first of a name counts, but all lines of X-Robots-Tag do."""
     found: dict[str, str] = {}
     for name, value in LINES.findall(head):
-        wanted, text = WANTED[name.lower()], _text(value)
+        wanted = WANTED[name.lower()]
+        text = _text(value) if wanted != "location" else _text(_ascii(value))
         if wanted == "robots" and wanted in found:
             found[wanted] = f"{found[wanted]}, {text}"[:SHOWN]
         else:
             found.setdefault(wanted, text if wanted == "location" else _bounded(wanted, text))
     return Headers(**found) if found else NONE
+
+
+def _ascii(value: bytes) -> bytes:
+    """A URL whose bytes are not UTF-8: they are what the server knows it by, so they are encoded one by one."""
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return BYTES.sub(lambda found: b"%%%02X" % found[0][0], value)
+    return value
 
 
 def _bounded(name: str, text: str) -> str:
@@ -88,7 +99,7 @@ def judge(response: Response, headers: Headers, now: float, *, conditional: bool
     code = response.code
     if response.error == "type" and 200 <= code < 300:  # errors and redirects may be of any type
         return Judgement(Outcome.UNSUPPORTED, f"type: {headers.type}"[:SHOWN])
-    if not code or (response.error and not response.truncated):
+    if not code or (response.error and 200 <= code < 300 and not response.body):
         return Judgement(Outcome.FAIL, told(response), failed=True)
     if 200 <= code < 300:
         if response.truncated == "length" and not keep_cut:
@@ -99,7 +110,7 @@ def judge(response: Response, headers: Headers, now: float, *, conditional: bool
             return Judgement(Outcome.NOT_MODIFIED)
         return Judgement(Outcome.FAIL, "http 304: not modified, but we did not ask", failed=True)
     if code in PERMANENT or code in TEMPORARY:
-        if headers.location is None:
+        if not headers.location:
             return Judgement(Outcome.FAIL, f"http {code}: a redirect to nowhere")
         outcome = Outcome.REDIRECT_PERMANENT if code in PERMANENT else Outcome.REDIRECT_TEMPORARY
         return Judgement(outcome, location=headers.location)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gossamer.stages.fetch.worker import Worker
 
 HOPS = 5
+NOT_MODIFIED = 304
 KEPT = 86_400.0  # seconds a robots.txt holds
 RETRY = 3_600  # … and one that could not be had
 
@@ -87,14 +88,15 @@ class RobotsFiles:
         if response.code:
             place = worker.archive(visit, response, payload_digest(response.body), None, None)
         code = response.code
-        failed = not code or code >= 500 or code == TOO_MANY
+        whole = not response.error or not 200 <= code < 300  # of half a file the other half may be what forbids
+        failed = code < 200 or code in (NOT_MODIFIED, TOO_MANY) or code >= 500 or not whole
         worker.note(visit, response, failed)
         if code in PERMANENT or code in TEMPORARY:
             self._redirected(visit, address, headers.location, place, now)
             return
         wait = retry_after(headers.retry_after, wall) if failed and code else None
         judged = judge(response, headers, wall, conditional=False, keep_cut=True)
-        if failed or (response.error and not response.truncated):
+        if failed:
             outcome = Outcome.FAIL if not code else Outcome.RETRY_LATER
             if judged.outcome is Outcome.BLOCKED_ADDRESS:
                 outcome = judged.outcome

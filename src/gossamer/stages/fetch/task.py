@@ -218,12 +218,12 @@ def _known_hosts(task: FetchTask) -> dict[str, dict[str, object]]:
 
 
 def _known_robots(task: FetchTask) -> dict[str, Known]:
-    """What origins said in earlier rounds, and in this one before it was interrupted."""
+    """What origins said in earlier rounds, and in this one before it was interrupted; who gave no answer then is asked again."""
     tables = [_read(task.files, task.robots_files, task.partitions)]
     names = ["origin", "body", "reachable", "error", "expires_at"]
     for path in task.home.parts(ROBOTS):
         with task.files.open(path) as stream:
-            tables.append(pq.read_table(stream, columns=names))
+            tables.append(pq.read_table(stream, columns=names, filters=[("reachable", "=", True)]))
     wall = time.time() + task.clock_offset
     known = {}
     for table in tables:

@@ -113,7 +113,7 @@ def test_no_answer_is_a_failure_of_its_class(error: str):
 
 def test_an_answer_that_broke_off_before_its_body_is_a_failure():
     assert judged(200, error="timeout", detail="why") == Judgement(O.FAIL, "timeout: why", failed=True)
-    assert judged(404, error="timeout") == Judgement(O.FAIL, "timeout", failed=True)
+    assert judged(404, error="timeout") == Judgement(O.GONE, "http 404")  # the status is all that counts
 
 
 def test_what_is_no_http_is_malformed():
