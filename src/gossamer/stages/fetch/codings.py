@@ -63,24 +63,29 @@ def _is_zlib(start: bytes) -> bool:
 
 
 def _inflated(pieces: Iterator[bytes], window: Callable[[bytes], int]) -> Iterator[bytes]:
-    """Inflate pieces, of which the first may be small; gzip files may follow one another."""
-    stream, kind, data = None, 0, b""
+    """Inflate pieces; gzip files may follow one another, and end where a piece does or just before."""
+    stream, kind, data, files = None, 0, b"", 0
     try:
         for piece in pieces:
             data += piece
-            if stream is None:
-                if len(data) < 2:
-                    continue
-                kind = window(data)
-                stream = zlib.decompressobj(kind)
             while data:
+                if stream is None:
+                    if len(data) < len(MAGIC):
+                        break
+                    if files and not data.startswith(MAGIC):
+                        return
+                    kind = window(data)
+                    stream = zlib.decompressobj(kind)
+                    files += 1
                 yield stream.decompress(data, PIECE)
                 data = stream.unconsumed_tail
                 if stream.eof:
-                    data = stream.unused_data
-                    if kind != GZIP or not data.startswith(MAGIC):
+                    if kind != GZIP:
                         return
-                    stream = zlib.decompressobj(kind)
+                    data = stream.unused_data
+                    stream = None
+        if stream is not None:
+            yield stream.flush()  # what did not fit into the last piece
     except zlib.error:
         return
 

@@ -28,11 +28,9 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        # The same attempt may have begun before and been killed: what comes next must not be torn as well.
         size = os.fstat(self._fd).st_size
-        if (
-            size % RECORD.size
-        ):  # the same attempt began before, and was killed: what comes next must not be torn as well
-            os.ftruncate(self._fd, size - size % RECORD.size)
+        os.ftruncate(self._fd, size - size % RECORD.size)
         self._waiting = bytearray()
         self._keys: dict[str, int] = {}
 

@@ -44,6 +44,7 @@ class Resolver:
         self._waiting: dict[str, list[Waiter]] = {}
         self._line: deque[str] = deque()
         self._under_way = 0
+        self._closed = False
         self.questions = 0
         try:
             self._channel: Any = pycares.Channel(
@@ -89,23 +90,29 @@ class Resolver:
         return float(self._channel.timeout(1.0)) if self._under_way else None
 
     def close(self) -> None:
-        """End."""
+        """End; c-ares lets go of its sockets later, in a thread of its own."""
         self._waiting.clear()
+        self._closed = True
         self._channel.close()
 
     def _question(self, host: str, kind: int) -> None:
         self._under_way += 1
         self.questions += 1
 
+        ended = False
+
         def answered(result: Any, code: int | None) -> None:
+            nonlocal ended
+            ended = True
             self._under_way -= 1
             self._answered(host, kind, result, code)
 
         try:
             self._channel.query(host, kind, callback=answered)
         except (pycares.AresError, ValueError, UnicodeError) as error:  # no name that DNS could have
-            self._under_way -= 1
-            self._settle(host, Answer((), f"bad name ({error})", self._clock() + NEGATIVE))
+            if not ended:  # c-ares has told us already of some of them
+                self._under_way -= 1
+                self._settle(host, Answer((), f"bad name ({error})", self._clock() + NEGATIVE))
 
     def _answered(self, host: str, kind: int, result: Any, code: int | None) -> None:
         found = [] if code or result is None else [r for r in result.answer if r.type == kind]
@@ -135,7 +142,8 @@ class Resolver:
             waiter(answer)
 
     def _socket(self, fd: int, readable: bool, writable: bool) -> None:
-        self._poller.watch(fd, READ * readable | WRITE * writable, self._event)
+        if not self._closed:
+            self._poller.watch(fd, READ * readable | WRITE * writable, self._event)
 
     def _event(self, fd: int, events: int) -> None:
         read = fd if events & ~WRITE else pycares.ARES_SOCKET_BAD

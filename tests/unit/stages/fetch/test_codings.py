@@ -64,6 +64,15 @@ def test_gzip_files_one_after_the_other():
     assert decoded(gzip.compress(b"one") + b"garbage after it", head("gzip"), MOST) == b"one"
 
 
+@pytest.mark.parametrize("size", [0, 1, 11, 65_536 - 18 - 5, 65_537 - 18 - 5, 65_535 - 18 - 5])
+def test_gzip_files_that_end_near_the_end_of_a_piece(size: int):
+    """Stored without compression, a file is 18 bytes longer than its content, and 5 for each 65,535 bytes of that."""
+    packed = [gzip.compress(bytes([n]) * size, 0, mtime=0) for n in range(200 if size < 100 else 5)]
+    content = b"".join(bytes([n]) * size for n in range(len(packed)))
+    body = b"".join(packed * (10 if size < 100 else 1))
+    assert decoded(body + gzip.compress(b"end"), head("gzip"), MOST) == content * (10 if size < 100 else 1) + b"end"
+
+
 @pytest.mark.parametrize("coding", BOMBS)
 @pytest.mark.parametrize("most", [1 << 19, 1 << 22])
 def test_a_bomb_is_cut_and_takes_less_than_twice_what_is_kept(coding: str, most: int):

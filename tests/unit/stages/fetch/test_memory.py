@@ -23,9 +23,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: NOW))
 
 
-def queue_of(delay: float = 1.0, **known: object) -> Queue:
+def queue_of(**known: object) -> Queue:
     """A new queue, reminded of what a host said."""
-    queue = Politeness(Limits(delay=delay)).add("host.test", range(3))
+    queue = Politeness(Limits()).add("host.test", range(3))
     Memory({"host.test": known}).remind(queue, WALL)
     return queue
 
@@ -88,10 +88,21 @@ def test_failures_go_on_counting():
 
 def test_the_journal_and_the_table_are_both_heeded():
     queue = Politeness(Limits()).add("host.test", range(3))
-    known = {"not_before": TODAY + timedelta(seconds=30), "last_request_at": TODAY - timedelta(hours=1)}
+    known: dict[str, object] = {
+        "not_before": TODAY + timedelta(seconds=30),
+        "last_request_at": TODAY - timedelta(hours=1),
+    }
     Memory({"host.test": known}, {fingerprint("host.test"): (TODAY.timestamp() - 1, 5.0)}).remind(queue, WALL)
     assert queue.last == pytest.approx(NOW - 1)
     assert queue.ready_at == pytest.approx(NOW + 30)
+
+
+def test_the_later_of_two_requests_counts():
+    queue = Politeness(Limits()).add("host.test", range(3))
+    known: dict[str, object] = {"last_request_at": TODAY - timedelta(seconds=0.5)}
+    Memory({"host.test": known}, {fingerprint("host.test"): (TODAY.timestamp() - 100, 1.0)}).remind(queue, WALL)
+    assert queue.last == pytest.approx(NOW - 0.5)
+    assert queue.ready_at == pytest.approx(NOW + 0.5)
 
 
 def test_hosts_of_a_domain_are_as_strict_as_the_strictest():

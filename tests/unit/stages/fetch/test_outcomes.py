@@ -172,6 +172,7 @@ def test_errors_are_bounded():
         ("604800", WEEK),
         ("604801", WEEK),
         ("9" * 400, WEEK),
+        ("9" * 5000, WEEK),  # more digits than Python turns into a number
         ("-1", None),
         ("1.5", None),
         ("", None),
