@@ -104,7 +104,10 @@ class Transfer:
             "verify": request.verify,
         }
         if wanted != self.set:
-            curl.setopt(pycurl.CONNECT_TO, [f"::{_target(request.address)}"] if request.address else [])
+            if request.address:
+                curl.setopt(pycurl.CONNECT_TO, [f"::{_target(request.address)}"])
+            else:  # an empty list would leave the address of the request before
+                curl.unsetopt(pycurl.CONNECT_TO)
             curl.setopt(pycurl.PROXY, request.proxy)
             curl.setopt(pycurl.HTTPHEADER, [*base, *request.headers])
             curl.setopt(pycurl.SSL_VERIFYPEER, request.verify)
