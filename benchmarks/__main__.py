@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "urls", "engine", "merge", "inject", "crawldb", "simweb", "realism")
+ALL = ("start", "urls", "engine", "merge", "inject", "crawldb", "simweb", "realism", "hostile")
 
 
 def main() -> None:

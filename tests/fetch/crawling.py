@@ -19,15 +19,15 @@ from unittest.mock import patch
 import pyarrow as pa
 from fastwarc.warc import ArchiveIterator as FastIterator
 from fastwarc.warc import WarcRecordType
-from warcio.bufferedreaders import BufferedReader
 from warcio.archiveiterator import ArchiveIterator
+from warcio.bufferedreaders import BufferedReader
 from warcio.cli import main as warcio_main
 
 from gossamer.clock import Clock
 from gossamer.crawl import Crawl
 from gossamer.tables.statuses import Outcome
-from tests.storage.warc_readers import read
 from tests.stages.crawls import seed_rows, write_rows
+from tests.storage.warc_readers import read
 
 QUICK = {
     "fetch.delay_ms": 0,
@@ -82,7 +82,7 @@ class Round:
         found = next(iter(FastIterator(io.BytesIO(piece), parse_http=True, record_types=WarcRecordType.any_type)))
         headers, http = dict(found.headers), {n.lower(): v for n, v in found.http_headers or ()}
         return Record(
-            headers["WARC-Type"], headers["WARC-Target-URI"], headers, http, found.http_headers.status_line,
+            headers["WARC-Type"], headers["WARC-Target-URI"], headers, http, found.http_headers.status_line or "",
             found.reader.read(),
         )  # fmt: skip
 
@@ -100,7 +100,9 @@ def _toml(value: Any) -> str:
     return json.dumps(value)
 
 
-def crawl_of(folder: Path, engine: Any, urls: Iterable[str], settings: dict[str, Any] | None = None, **rows: Any) -> Crawl:
+def crawl_of(
+    folder: Path, engine: Any, urls: Iterable[str], settings: dict[str, Any] | None = None, **rows: Any
+) -> Crawl:
     """A crawl that knows some URLs, all due; `settings` by dotted names, besides short time-outs."""
     crawl = Crawl.init(str(folder / "crawl"), shards=1, engine=engine, sets=sets({**QUICK, **(settings or {})}))
     crawl.load("crawldb", write_rows(folder / "seeds.parquet", seed_rows(list(urls), **rows)))
@@ -134,7 +136,9 @@ def fetch_round(crawl: Crawl, *, top: int | None = None) -> Round:
     return Round(segment, {row["url"]: row for row in rows}, files, seconds, dict(record.counters))
 
 
-def fetched(folder: Path, engine: Any, urls: Sequence[str], settings: dict[str, Any] | None = None, **rows: Any) -> Round:
+def fetched(
+    folder: Path, engine: Any, urls: Sequence[str], settings: dict[str, Any] | None = None, **rows: Any
+) -> Round:
     """One round of a new crawl."""
     return fetch_round(crawl_of(folder, engine, urls, settings, **rows))
 
@@ -142,7 +146,10 @@ def fetched(folder: Path, engine: Any, urls: Sequence[str], settings: dict[str, 
 def check(path: Path) -> None:
     """A WARC file passes `warcio check`, and both readers agree on its records, heads and bodies."""
     told = io.StringIO()
-    with redirect_stdout(told), patch.object(BufferedReader, "get_supported_decompressors", tuple):  # broken codings are content, too
+    with (
+        redirect_stdout(told),
+        patch.object(BufferedReader, "get_supported_decompressors", tuple),
+    ):  # broken codings are content, too
         try:
             code = warcio_main(["check", str(path)])
         except SystemExit as ended:

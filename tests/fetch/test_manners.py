@@ -50,7 +50,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, inline: Engine) -> Iterato
     folder = tmp_path_factory.mktemp("manners")
     with hostile_server(robots=ROBOTS) as server, proxy() as through:
         url = server.url
-        had = {url("had.test", "/validators"): ETAG, url("same.test", "/page/1"): None, url("other.test", "/page/1"): None}
+        had = {
+            url("had.test", "/validators"): ETAG,
+            url("same.test", "/page/1"): None,
+            url("other.test", "/page/1"): None,
+        }
         urls = [
             *(url("busy.test", f"/retry-429-seconds/{n}?s=120") for n in range(4)),
             *(url("brief.test", f"/retry-503-seconds/{n}?s=1") for n in range(2)),
@@ -122,7 +126,7 @@ def test_a_host_that_fails_is_given_up(crawled: Crawled, host: str):
 
 
 def test_failures_slow_us_down(crawled: Crawled):
-    first, second, third = crawled.gaps("dead.test")
+    _, second, third = crawled.gaps("dead.test")
     assert second > 0.02
     assert third > second
 

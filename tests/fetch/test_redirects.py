@@ -80,7 +80,9 @@ def test_permanent_and_temporary_are_told_apart(crawled: Crawled, code: int):
 @pytest.mark.parametrize(("host", "to"), [("bare.test", "www.bare.test"), ("www.dressed.test", "dressed.test")])
 def test_www_is_followed_and_its_robots_asked(crawled: Crawled, host: str, to: str):
     assert crawled.server.targets(to) == ["/robots.txt", "/page/1"]
-    assert crawled.round.rows[crawled.server.url(to, "/page/1")]["via"].startswith(crawled.server.url(host, "/redirect"))
+    assert crawled.round.rows[crawled.server.url(to, "/page/1")]["via"].startswith(
+        crawled.server.url(host, "/redirect")
+    )
 
 
 def test_robots_of_the_target_are_obeyed(crawled: Crawled):
@@ -105,7 +107,7 @@ def test_other_domains_are_entered_by_update(crawled: Crawled):
 
 
 def test_headers_of_a_host_go_to_no_other(crawled: Crawled):
-    seen = {}
+    seen: dict[str, list[dict[str, str]]] = {}
     for each in crawled.server.requests:
         seen.setdefault(each.host.partition(":")[0], []).append(dict(each.headers))
     assert all(headers["x-api-key"] == "s3cret" for headers in seen["secret.test"])
@@ -146,4 +148,6 @@ def test_a_host_has_one_connection_whatever_the_scheme(crawled: Crawled):
     for before, after in pairwise(used):
         assert before.closed is not None
         assert before.closed <= after.opened + SLACK_S
-    assert {crawled.round.outcome(crawled.server.url("both.test", f"/page/{n}", tls=True)) for n in range(4)} == {"SUCCESS"}
+    assert {crawled.round.outcome(crawled.server.url("both.test", f"/page/{n}", tls=True)) for n in range(4)} == {
+        "SUCCESS"
+    }

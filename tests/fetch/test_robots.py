@@ -35,7 +35,10 @@ WANTED = {
     ("RETRY_LATER",) * 3 + ("delay",): "delay-huge",
 }
 EXPECTED = {f"robots-{name}": want[:3] for want, names in WANTED.items() for name in names.split()}
-MORE = {"feeds.test": b"Sitemap: /blog/feed.xml\nSitemap: /sitemap-feed.xml\nSitemap: https://other.test/sitemap.xml\n" + RULES}
+MORE = {
+    "feeds.test": b"Sitemap: /blog/feed.xml\nSitemap: /sitemap-feed.xml\nSitemap: https://other.test/sitemap.xml\n"
+    + RULES
+}
 
 
 class Crawled(NamedTuple):

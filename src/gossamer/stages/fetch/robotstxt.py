@@ -87,7 +87,7 @@ class RobotsFiles:
             place = worker.archive(visit, response, payload_digest(response.body), None, None)
         code = response.code
         whole = not response.error or not 200 <= code < 300  # of half a file the other half may be what forbids
-        failed = code < 200 or code == NOT_MODIFIED or code >= 500 or code == TOO_MANY or not whole
+        failed = code < 200 or code in (NOT_MODIFIED, TOO_MANY) or code >= 500 or not whole
         worker.note(visit, response, failed)
         if code in PERMANENT or code in TEMPORARY:
             self._redirected(visit, address, headers.location, place, now)
