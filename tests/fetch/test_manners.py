@@ -227,6 +227,46 @@ def test_hosts_that_were_given_up_are_left_out(crawled: Crawled, tmp_path: Path)
     assert not {"dead.test", "silent.test"} & hosts
 
 
+def test_a_host_that_asked_for_long_is_not_waited_for_in_the_next_round(
+    tmp_path: Path, inline: Engine, server: HostileServer
+):
+    """Neither for its own URLs nor for those that redirects lead to; a round must not wait for hours."""
+    urls = [server.url("www.away.test", "/retry-429-seconds?s=7200"), server.url("here.test", "/page/1")]
+    crawl = crawl_of(tmp_path, inline, urls)
+    fetch_round(crawl)
+    crawl.update()
+    asked = len(server.targets("www.away.test"))
+    more = [
+        server.url("www.away.test", "/page/1"),
+        server.url("away.test", f"/redirect?to=http://www.away.test:{server.port}/page/2"),
+        server.url("here.test", "/page/2"),
+    ]
+    crawl.load("crawldb", write_rows(tmp_path / "more.parquet", seed_rows(more)))
+    found = fetch_round(later(crawl, minutes=1))
+    assert found.seconds < 5
+    assert len(server.targets("www.away.test")) == asked
+    assert [found.outcome(url) for url in more] == ["RETRY_LATER", "REDIRECT_TEMPORARY", "SUCCESS"]
+    assert 7000 < found.rows[more[0]]["retry_after_s"] < 7200
+
+
+def test_an_etag_that_no_request_can_carry(tmp_path: Path, inline: Engine, server: HostileServer):
+    """It is left out, and does no harm to requests that use the same handle."""
+    urls = [server.url(f"etag{n}.test", f"/page/{n}") for n in range(4)]
+    etags = ['"é"', '"\u2028"', '"good"', '"a\r\nX-Injected: yes"']
+    had = {"status": [int(Status.FETCHED)] * 4, "payload_digest": ["OTHER"] * 4, "fetched_at": [BEFORE] * 4}
+    found = fetched(tmp_path, inline, urls, {"fetch.connections": 1}, etag=etags, **had)
+    assert {found.outcome(url) for url in urls} == {"SUCCESS"}
+    sent = {
+        s.host.partition(".")[0]: dict(s.headers)
+        for s in server.requests
+        if s.target.startswith("/page/") and s.host.startswith("etag")
+    }
+    assert {host: headers.get("if-none-match") for host, headers in sent.items()} == {
+        "etag0": None, "etag1": None, "etag2": '"good"', "etag3": None,
+    }  # fmt: skip
+    assert not [headers for headers in sent.values() if "x-injected" in headers]
+
+
 def test_what_is_not_wanted(tmp_path: Path, inline: Engine, server: HostileServer):
     url = server.url
     urls = [

@@ -104,6 +104,7 @@ class Transfer:
             "verify": request.verify,
         }
         if wanted != self.set:
+            self.set = {}  # if curl refuses one of them, the next request sets them all
             if request.address:
                 curl.setopt(pycurl.CONNECT_TO, [f"::{_target(request.address)}"])
             else:  # an empty list would leave the address of the request before

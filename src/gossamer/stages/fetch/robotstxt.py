@@ -149,6 +149,7 @@ class RobotsFiles:
             self._resume(origin, visit.queue, now)
             return
         worker.politeness.push(queue, self._visit(target, origin, queue, chain), now)
+        worker.postpone(queue, now)
 
     def _apply(self, origin: Origin, robots: Robots) -> None:
         """Let an origin live by its robots.txt."""

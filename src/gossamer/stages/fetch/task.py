@@ -94,7 +94,9 @@ def _fill(worker: Worker, listing: Listing, done: pa.Table) -> None:
     """Queues for the rows that are left, and the redirects that were not followed when the run was interrupted."""
     now = time.monotonic()
     for key, rows in listing.queues():
-        worker.politeness.enter(worker.queue(key, rows), now)
+        queue = worker.queue(key, rows)
+        worker.postpone(queue, now)
+        worker.politeness.enter(queue, now)
     worker.redirects.seen(done.column("url_fp"))
     for target, chain, domain in unfollowed(done):
         if listing.partition_of(domain) is not None:
