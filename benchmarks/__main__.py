@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 
-ALL = ("start", "urls", "engine", "merge", "inject", "crawldb", "fetch", "simweb", "realism", "politeness")
+ALL = ("start", "urls", "engine", "merge", "inject", "crawldb", "fetch", "simweb", "realism", "politeness", "hostile")
 
 
 def main() -> None:

@@ -82,7 +82,7 @@ class Round:
         found = next(iter(FastIterator(io.BytesIO(piece), parse_http=True, record_types=WarcRecordType.any_type)))
         headers, http = dict(found.headers), {n.lower(): v for n, v in found.http_headers or ()}
         return Record(
-            headers["WARC-Type"], headers["WARC-Target-URI"], headers, http, found.http_headers.status_line,
+            headers["WARC-Type"], headers["WARC-Target-URI"], headers, http, found.http_headers.status_line or "",
             found.reader.read(),
         )  # fmt: skip
 

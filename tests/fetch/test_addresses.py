@@ -80,7 +80,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, inline: Engine) -> Iterato
         decoys(TRAPS, server.port) as traps,
         dns_server(ZONE) as dns,
     ):
-        spelled = {}
+        spelled: dict[str, str] = {}
         for host in SPELLINGS:
             url, why = parse(f"http://{host}:{server.port}{SECRET}")
             assert url is not None, why

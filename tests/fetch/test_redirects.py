@@ -107,7 +107,7 @@ def test_other_domains_are_entered_by_update(crawled: Crawled):
 
 
 def test_headers_of_a_host_go_to_no_other(crawled: Crawled):
-    seen = {}
+    seen: dict[str, list[dict[str, str]]] = {}
     for each in crawled.server.requests:
         seen.setdefault(each.host.partition(":")[0], []).append(dict(each.headers))
     assert all(headers["x-api-key"] == "s3cret" for headers in seen["secret.test"])

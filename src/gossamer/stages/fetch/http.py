@@ -104,7 +104,11 @@ class Transfer:
             "verify": request.verify,
         }
         if wanted != self.set:
-            curl.setopt(pycurl.CONNECT_TO, [f"::{_target(request.address)}"] if request.address else [])
+            self.set = {}  # if curl refuses one of them, the next request sets them all
+            if request.address:
+                curl.setopt(pycurl.CONNECT_TO, [f"::{_target(request.address)}"])
+            else:  # an empty list would leave the address of the request before
+                curl.unsetopt(pycurl.CONNECT_TO)
             curl.setopt(pycurl.PROXY, request.proxy)
             curl.setopt(pycurl.HTTPHEADER, [*base, *request.headers])
             curl.setopt(pycurl.SSL_VERIFYPEER, request.verify)

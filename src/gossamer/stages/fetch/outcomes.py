@@ -116,7 +116,7 @@ def judge(response: Response, headers: Headers, now: float, *, conditional: bool
         return Judgement(outcome, location=headers.location)
     wait = retry_after(headers.retry_after, now)
     if code == TOO_MANY or (code == UNAVAILABLE and wait is not None):
-        return Judgement(Outcome.RETRY_LATER, f"http {code}", wait, failed=wait is None)
+        return Judgement(Outcome.RETRY_LATER, f"http {code}", wait, failed=not wait)
     if code == GONE_FOR_GOOD:
         return Judgement(Outcome.GONE_FOR_GOOD, f"http {code}")
     if 400 <= code < 500 and code not in AGAIN:

@@ -69,7 +69,7 @@ class Redirects:
         onward = Visit(target, worker.origin(target, queue), queue)
         onward.chain = chain
         worker.politeness.push(queue, onward, now)
-        worker.leave_waiting(queue, now)
+        worker.postpone(queue, now)
 
     def seen(self, fps: pa.Array) -> None:
         """URLs that were fetched before this process began."""

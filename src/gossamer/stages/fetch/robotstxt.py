@@ -151,7 +151,7 @@ class RobotsFiles:
             return
         # Urgent: that queue may be waiting for a robots.txt as well, perhaps for one that it finds in ours.
         worker.politeness.push(queue, self._visit(target, origin, queue, chain), now, urgent=True)
-        worker.leave_waiting(queue, now)
+        worker.postpone(queue, now)
 
     def _apply(self, origin: Origin, robots: Robots) -> None:
         """Let an origin live by its robots.txt."""

@@ -95,8 +95,8 @@ def _fill(worker: Worker, listing: Listing, done: pa.Table) -> None:
     now = time.monotonic()
     for key, rows in listing.queues():
         queue = worker.queue(key, rows)
+        worker.postpone(queue, now)
         worker.politeness.enter(queue, now)
-        worker.leave_waiting(queue, now)
     worker.redirects.seen(done.column("url_fp"))
     for target, chain, domain in unfollowed(done):
         if listing.partition_of(domain) is not None:

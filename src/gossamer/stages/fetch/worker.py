@@ -254,7 +254,7 @@ class Worker:
         found = []
         for name, column in (("If-None-Match", "etag"), ("If-Modified-Since", "last_modified")):
             value = rows.column(column)[row].as_py()
-            if value and value.isprintable():
+            if value and value.isascii() and value.isprintable():
                 found.append(f"{name}: {value}")
         visit.conditional = bool(found)
         return found
@@ -401,10 +401,12 @@ class Worker:
             self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, 0.0 if failing else queue.delay
         )
 
-    def leave_waiting(self, queue: Queue, now: float) -> None:
-        """Leave a queue for this round that is remembered to have to wait too long."""
-        if queue.ready_at - now > self.politeness.limits.longest_wait:
-            self.settle(queue, now)
+    def postpone(self, queue: Queue, now: float) -> None:
+        """Before a request: leave a queue for another round that was told to wait too long in an earlier one."""
+        seconds = queue.ready_at - now
+        if seconds > self.politeness.limits.longest_wait and not queue.closed and not queue.running:
+            reason = f"host wants to be left alone for {seconds:.0f} s"
+            self.schedule(self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, queue.delay)
 
     def schedule(
         self, items: list[Visit | int], outcome: Outcome, reason: str, wait: float = 0.0, step: float = 0.0
