@@ -49,7 +49,9 @@ def crawl(folder: Path, chosen: argparse.Namespace) -> None:
     (folder / "seeds.txt").write_text("\n".join(urls.to_pylist()))
     log = folder / "access.log"
     with (folder / "serving.json").open("w") as out:
-        server = subprocess.Popen([*GOSSAMER, "--json", "simweb", "serve", *web, "--port", "0", "--log", log], stdout=out)
+        server = subprocess.Popen(
+            [*GOSSAMER, "--json", "simweb", "serve", *web, "--port", "0", "--log", log], stdout=out
+        )
     try:
         port = served(folder / "serving.json")
         (folder / "crawl").mkdir()

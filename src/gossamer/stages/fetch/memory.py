@@ -38,6 +38,19 @@ STATE = pa.schema(
 MOST_MS = 2**31 - 1
 
 
+class Facts:
+    """How a host did in this round."""
+
+    __slots__ = ("address", "error", "last_request", "latency", "queue")
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.last_request: float | None = None
+        self.address: str | None = None
+        self.latency: float | None = None
+        self.error: str | None = None
+
+
 @dataclass
 class Memory:
     """By key of a queue: what hosts said; by fingerprint of a key: what the journal says."""

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gossamer.stages.fetch.ledger import Home
 from gossamer.stages.fetch.memory import STATE
 from gossamer.storage.parquet import FileEntry, Target
 from gossamer.tables.segment import FOUND
+from gossamer.tables.spec import TIMESTAMP
 from gossamer.tables.statuses import Outcome, PageKind
 from gossamer.urls import keys
+from gossamer.urls.domains import domains
 from gossamer.urls.parse import resolve
 
 if TYPE_CHECKING:
@@ -29,7 +32,8 @@ HOST_COLUMNS = (
 ROBOTS_COLUMNS = ("origin", "body", "reachable", "error", "expires_at")
 FEEDS = ("feed", "rss", "atom")  # in the name of a file that robots.txt calls a sitemap
 GOOD = [outcome.value for outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)]
-BAD = [outcome.value for outcome in (Outcome.FAIL,)]
+COUNTED = ("requests", "successes", "errors", "bytes")
+COUNTS = pa.schema([("host", pa.string()), *((name, pa.int64()) for name in COUNTED), ("asked_at", TIMESTAMP)])
 
 
 def known(run: Run, home: Home, generation: int) -> tuple[list[FileEntry], list[FileEntry]]:
@@ -97,48 +101,54 @@ def kind_of(url: str) -> PageKind:
 
 
 def write_hosts(run: Run, rows: ir.Table, states: pa.Table) -> None:
-    """Counts of what was fetched, and the state of the hosts we talked to."""
+    """Counts of what was fetched, and the state of the hosts we talked to, before an interruption as well."""
     engine = run.crawl.engine
-    now = ibis.literal(run.clock.now, "timestamp('UTC', 6)")
-    talked = engine.values(_with_keys(states.select(STATE.names)))
-    origin = rows.mutate(host_key=rows.rowkey.re_extract(r"^(\[[^\]]*\]|[^:]*):", 1))
-    counts = origin.group_by("host_key").agg(
-        requests=origin.started_at.count().cast("int64"),
-        successes=origin.outcome.isin(GOOD).sum().cast("int64"),
-        errors=origin.outcome.isin(BAD).sum().cast("int64"),
-        bytes=origin.length.sum().fill_null(0).cast("int64"),
-    )
-    joined = talked.left_join(counts.view(), ["host_key"])
-    zero = ibis.literal(0, "int64")
-    rows = joined.mutate(
-        updated_at=now,
-        first_seen=now,
-        **{name: ibis.coalesce(joined[name], zero) for name in ("requests", "successes", "errors", "bytes")},
-        address_until=ibis.null("timestamp('UTC', 6)"),
-        meta=ibis.null("map<string, string>"),
-    )
-    run.count(hosts=run.write("hosts", rows.select(*run.tables["hosts"].names), delta=True))
+    columns = ("url", "outcome", "started_at", "length")
+    counts = engine.map_batches(rows.select(*columns), counts_by_host, COUNTS)
+    sums = {name: counts[name].sum().cast("int64") for name in COUNTED}
+    totals = engine.collect(counts.group_by("host").agg(**sums, asked_at=counts.asked_at.max()))
+    known = engine.values(_hosts(totals, states.select(STATE.names), run))
+    run.count(hosts=run.write("hosts", known, delta=True))
 
 
-def _with_keys(states: pa.Table) -> pa.Table:
-    """States of hosts with the keys of the table; of two states of one host the later counts."""
-    from gossamer.urls.domains import domains
+def counts_by_host(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Fetch rows → counts of each host in a batch."""
+    for batch in batches:
+        rows = pa.table(
+            {
+                "host": keys.hosts(batch.column("url")),
+                "requests": batch.column("started_at").is_valid().cast(pa.int64()),
+                "successes": pc.is_in(batch.column("outcome"), pa.array(GOOD, pa.int8())).cast(pa.int64()),
+                "errors": pc.equal(batch.column("outcome"), Outcome.FAIL.value).cast(pa.int64()),
+                "bytes": batch.column("length").fill_null(0),
+                "asked_at": batch.column("started_at"),
+            }
+        )
+        grouped = rows.group_by("host").aggregate([*((name, "sum") for name in COUNTED), ("asked_at", "max")])
+        given = [grouped.column("host"), *(grouped.column(f"{name}_sum") for name in COUNTED), grouped["asked_at_max"]]
+        yield from pa.table(given, schema=COUNTS).to_batches()
 
+
+def _hosts(totals: pa.Table, states: pa.Table, run: Run) -> pa.Table:
+    """Rows of the table hosts."""
     states = states.sort_by([("host", "ascending"), ("last_request_at", "descending")])
-    hosts = states.column("host").combine_chunks()
-    first = [at for at, host in enumerate(hosts.to_pylist()) if at == 0 or hosts[at - 1].as_py() != host]
-    states = states.take(pa.array(first, pa.int64()))
-    hosts = states.column("host").combine_chunks()
+    names = states.column("host").to_pylist()
+    latest = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+    rows = totals.join(states.take(pa.array(latest, pa.int64())), "host", join_type="full outer")
+    hosts = rows.column("host").combine_chunks()
     domain = domains(hosts)
-    given = {
+    given = {name: rows.column(name) for name in rows.column_names} | {
         "host_fp": keys.fingerprints(hosts),
         "host_key": pa.array([keys.reverse_host(host) for host in hosts.to_pylist()], pa.string()),
         "domain_fp": keys.fingerprints(domain),
         "domain": domain,
+        "last_request_at": pc.coalesce(rows.column("last_request_at"), rows.column("asked_at")),
+        "failures": rows.column("failures").fill_null(0),
+        **{name: rows.column(name).fill_null(0) for name in COUNTED},
+        **{name: pa.array([run.clock.now] * len(hosts), TIMESTAMP) for name in ("updated_at", "first_seen")},
     }
-    for name, column in given.items():
-        states = states.append_column(name, column)
-    return states
+    schema = run.tables["hosts"].schema
+    return pa.table([given.get(f.name, pa.nulls(len(hosts), f.type)) for f in schema], schema=schema)
 
 
 def clean(run: Run, home: Home) -> None:

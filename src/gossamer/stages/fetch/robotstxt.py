@@ -86,7 +86,7 @@ class RobotsFiles:
         wall = worker.wall + now
         place = NOWHERE
         if response.code:
-            place = worker.archive(visit, response, payload_digest(response.body), None, None)
+            place = worker.archive(visit, response, payload_digest(response.body))
         code = response.code
         whole = not response.error or not 200 <= code < 300  # of half a file the other half may be what forbids
         failed = code < 200 or code in (NOT_MODIFIED, TOO_MANY) or code >= 500 or not whole

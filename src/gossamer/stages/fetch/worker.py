@@ -11,8 +11,10 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from gossamer.stages.fetch.addresses import Guard
+from gossamer.stages.fetch.answers import Revisit, exchange_of, row_of
 from gossamer.stages.fetch.journal import Journal
 from gossamer.stages.fetch.ledger import Ledger
+from gossamer.stages.fetch.memory import Facts
 from gossamer.stages.fetch.origins import Manners, Origin
 from gossamer.stages.fetch.outcomes import headers_of, judge
 from gossamer.stages.fetch.politeness import Politeness, Queue, Rows
@@ -21,9 +23,9 @@ from gossamer.stages.fetch.protocols import Context, Request, Response, Transpor
 from gossamer.stages.fetch.redirects import Redirects
 from gossamer.stages.fetch.resolver import Answer, Resolver
 from gossamer.stages.fetch.robotstxt import RobotsFiles
-from gossamer.stages.fetch.rows import Row
+from gossamer.stages.fetch.rows import Place, Row
 from gossamer.stages.fetch.visits import Visit
-from gossamer.storage.warc import Exchange, payload_digest
+from gossamer.storage.warc import payload_digest
 from gossamer.tables.statuses import Outcome
 
 if TYPE_CHECKING:
@@ -170,16 +172,8 @@ class Worker:
                 self.robots.ask(visit, now)
                 return
             if origin.robots is None:
-                self.decided(
-                    visit,
-                    Row(
-                        visit.url,
-                        Outcome(origin.outcome),
-                        self.wall + now,
-                        retry_after_s=origin.retry_after,
-                        error=origin.error,
-                    ),
-                )
+                row = Row(visit.url, Outcome(origin.outcome), self.wall + now, error=origin.error)
+                self.decided(visit, row._replace(retry_after_s=origin.retry_after))
                 self.politeness.skip(queue, now)
                 return
             verdict = origin.robots.decide(visit.url)
@@ -212,7 +206,7 @@ class Worker:
         if not answer.addresses:
             response = Response()
             response.error, response.detail = "dns", answer.error or ""
-            self._take(visit, None, response, None)
+            self._take(visit, None, response)
             return
         allowed = next((address for address in answer.addresses if self.guard.allows(address)), None)
         if allowed is None:
@@ -269,9 +263,9 @@ class Worker:
             self.active += 1
             self.transports[visit.origin.scheme].start(self._request(visit, request.address))
             return
-        self._take(visit, visit.address, response, request)
+        self._take(visit, visit.address, response)
 
-    def _take(self, visit: Visit, address: str | None, response: Response, request: Request | None) -> None:
+    def _take(self, visit: Visit, address: str | None, response: Response) -> None:
         """Decide about a response, or the lack of one."""
         now = time.monotonic()
         if visit.robots_for is not None:
@@ -281,31 +275,13 @@ class Worker:
         judged = judge(response, headers, self.wall + now, conditional=visit.conditional, keep_cut=self.settings.cut)
         self.note(visit, response, judged.failed)
         digest = payload_digest(response.body) if response.code and response.code != 304 else None
-        outcome, revisit = judged.outcome, None
+        outcome = judged.outcome
+        revisit: Revisit = None
         if outcome is Outcome.NOT_MODIFIED:
             revisit = "not-modified"
         elif outcome is Outcome.SUCCESS and not response.truncated and self._seen(visit, digest):
             outcome, revisit = Outcome.NOT_MODIFIED, "identical"
-        row = Row(
-            visit.url,
-            outcome,
-            self.wall + now,
-            http_code=response.code or None,
-            started_at=visit.started if request else None,
-            latency_ms=int(response.latency * 1000) if response.code else None,
-            retry_after_s=judged.retry_after,
-            content_type=headers.type,
-            length=len(response.body) if response.code else None,
-            truncated_reason=response.truncated,
-            etag=headers.etag,
-            last_modified=headers.last_modified,
-            payload_digest=digest,
-            ip=response.ip if response.code else None,
-            protocol=response.protocol or None,
-            tls=visit.tls or response.tls,
-            error=judged.error,
-            x_robots_tag=headers.robots,
-        )
+        row = row_of(visit, response, headers, judged, self.wall + now)._replace(outcome=outcome, payload_digest=digest)
         if response.code:
             row = row._replace(place=self.archive(visit, response, digest, revisit, judged.error))
         if judged.location is not None:
@@ -321,33 +297,14 @@ class Worker:
             return False
         return bool(self.listing.rows.column("payload_digest")[visit.row].as_py() == digest)
 
-    def archive(self, visit: Visit, response: Response, digest: str | None, revisit: str | None, error: str | None):  # type: ignore[no-untyped-def]
+    def archive(
+        self, visit: Visit, response: Response, digest: str | None, revisit: Revisit = None, error: str | None = None
+    ) -> Place:
         """Write an exchange to the WARC file; where it is."""
-        metadata = {}
-        if visit.via:
-            metadata["via"] = visit.via
-        if error and response.truncated:
-            metadata["error"] = error
-        if visit.tls:
-            metadata["tls"] = visit.tls
-        before = None
-        if revisit and visit.row >= 0:
-            earlier = self.listing.rows.column("fetched_at")[visit.row].as_py()
-            before = earlier.timestamp() if earlier is not None else None
-        exchange = Exchange(
-            visit.url,
-            visit.started,
-            response.ip,
-            response.protocol,
-            response.request_head,
-            response.head,
-            response.body,
-            response.truncated,
-            before,
-            revisit,  # type: ignore[arg-type]
-            metadata,
-            digest,
-        )
+        before = self.listing.rows.column("fetched_at")[visit.row].as_py() if revisit and visit.row >= 0 else None
+        exchange = exchange_of(visit, response, error)
+        exchange.digest, exchange.revisit = digest, revisit
+        exchange.refers_to = before.timestamp() if before is not None else None
         return self.ledger.archive(exchange, visit.started)
 
     def _refused(self, visit: Visit, outcome: Outcome, error: str, now: float) -> None:
@@ -439,16 +396,3 @@ class Worker:
             transport.close()
         self.resolver.close()
         self.poller.close()
-
-
-class Facts:
-    """How a host did in this round."""
-
-    __slots__ = ("address", "error", "last_request", "latency", "queue")
-
-    def __init__(self, queue: Queue) -> None:
-        self.queue = queue
-        self.last_request: float | None = None
-        self.address: str | None = None
-        self.latency: float | None = None
-        self.error: str | None = None
