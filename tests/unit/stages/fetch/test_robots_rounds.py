@@ -30,7 +30,7 @@ class Answers(BaseHTTPRequestHandler):
     }
     asked: ClassVar[Counter[str]] = Counter()
 
-    def do_GET(self) -> None:  # noqa: N802  its name
+    def do_GET(self) -> None:
         place = f"{self.headers['Host']}{self.path}"
         self.asked[place] += 1
         body = self.bodies.get(place, b"page")
