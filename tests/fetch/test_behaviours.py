@@ -57,7 +57,7 @@ WANTED = {
     Want(cut="length"): """
         gzip-bomb deflate-bomb endless endless-close endless-gzip large sitemap-many sitemap-endless
         sitemap-bomb.xml.gz""",
-    Want(cut="unspecified"): "tiny-chunks",  # 20,000 pieces of a byte are enough
+    Want(cut="unspecified"): "tiny-chunks",  # 10,000 pieces of a byte are enough
     Want(cut="unspecified", error="headers"): "trailers-endless",
     Want(cut="disconnect", error="disconnect"): """
         short length-2-62 chunk-size-words chunk-size-small chunk-size-large chunk-size-huge chunk-size-negative

@@ -19,7 +19,7 @@ from gossamer.stages.fetch.poller import ERROR, READ, WRITE
 from gossamer.stages.fetch.protocols import DISCONNECT, LENGTH, TIME, UNSPECIFIED, Context, Request, Response
 
 BUFFER = 128 * 1024
-SMALL, MANY = 64, 20_000  # pieces of a body: so many that are so small are an attack
+SMALL, MANY = 64, 10_000  # pieces of a body: so many that are so small are an attack
 KEPT = 2  # connections that may idle, for each that may be used at a time
 EVENTS = {
     pycurl.POLL_NONE: 0,
@@ -345,9 +345,10 @@ def last_head(lines: list[bytes]) -> list[bytes]:
     if lines.count(b"\r\n") == 1 and lines[-1] == b"\r\n":  # as nearly all are
         return lines[:]
     start = 0
-    for at, line in enumerate(lines):
-        if line[:5] == b"HTTP/" and (not at or not lines[at - 1].strip()):
+    for at in range(len(lines) - 1, 0, -1):  # from the end: there may be thousands of 1xx answers
+        if lines[at][:5] == b"HTTP/" and not lines[at - 1].strip():
             start = at
+            break
     for at in range(start, len(lines)):
         if not lines[at].strip():
             return lines[start : at + 1]

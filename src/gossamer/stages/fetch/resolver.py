@@ -21,6 +21,7 @@ NEGATIVE = 300.0
 UNDER_WAY = 256
 CACHED = 200_000
 TIMEOUT, TRIES = 3.0, 2  # seconds for the first try of a server, doubled with each
+LOOK = 0.1  # seconds between two looks at questions that nobody answered: each goes through all of them
 NO_SUCH_NAME, NO_DATA = 4, 1  # c-ares
 
 
@@ -45,6 +46,7 @@ class Resolver:
         self._line: deque[str] = deque()
         self._under_way = 0
         self._closed = False
+        self._look_at = 0.0  # when to look for questions that nobody answered
         self.questions = 0
         try:
             self._channel: Any = pycares.Channel(
@@ -78,7 +80,9 @@ class Resolver:
 
     def pump(self) -> None:
         """Send questions that wait, and notice those that nobody answered."""
-        if self._under_way:
+        now = self._clock()
+        if self._under_way and now >= self._look_at:
+            self._look_at = now + LOOK
             self._channel.process_fd(pycares.ARES_SOCKET_BAD, pycares.ARES_SOCKET_BAD)
         while self._line and self._under_way < UNDER_WAY:
             self._question(self._line.popleft(), pycares.QUERY_TYPE_A)
@@ -87,7 +91,7 @@ class Resolver:
         """Seconds until something has to be done; None: nothing is."""
         if self._line and self._under_way < UNDER_WAY:
             return 0.0
-        return float(self._channel.timeout(1.0)) if self._under_way else None
+        return max(0.0, self._look_at - self._clock()) if self._under_way else None
 
     def close(self) -> None:
         """End; c-ares lets go of its sockets later, in a thread of its own."""
