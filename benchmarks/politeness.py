@@ -33,13 +33,15 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--hosts", type=int, default=2_500)
     parser.add_argument("--delay", type=float, default=0.2)
     parser.add_argument("--per-host", type=int, default=40, help="URLs of a host in a round, at most")
+    parser.add_argument("--keep", action="store_true", help="leave crawl and log where they are")
     parser.add_argument("--calm", action="store_true", help="only well-behaved hosts")
     chosen = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="gossamer-polite-"))
     try:
         crawl(folder, chosen)
     finally:
-        shutil.rmtree(folder)
+        if not chosen.keep:
+            shutil.rmtree(folder)
 
 
 def crawl(folder: Path, chosen: argparse.Namespace) -> None:

@@ -117,7 +117,7 @@ def test_a_host_that_fails_is_given_up(crawled: Crawled, host: str):
     outcomes = [crawled.round.outcome(row["url"]) for row in crawled.rows(host)]
     assert sorted(outcomes) == ["FAIL"] * 3 + ["RETRY_LATER"] * 3
     left = [row for row in crawled.rows(host) if row["started_at"] is None]
-    assert {row["error"] for row in left} == {"host failed 3 times in a row"}
+    assert {row["error"] for row in left} == {"host: failed 3 times in a row"}
     assert all(1800 <= row["retry_after_s"] <= 5401 for row in left)
     (known,) = (row for row in table(crawled.crawl, "hosts") if row["host"] == host)
     assert known["failures"] == 3
@@ -154,7 +154,7 @@ def test_the_cap_of_a_host(crawled: Crawled):
     rows = crawled.rows("capped.test")
     assert len(crawled.seen("capped.test")) == 3
     assert [crawled.round.outcome(row["url"]) for row in rows] == ["SUCCESS"] * 2 + ["UNTRIED"] * 3
-    assert rows[-1]["error"] == "cap of 3 requests"
+    assert rows[-1]["error"] == "cap: 3 requests"
 
 
 def test_proxies(crawled: Crawled):

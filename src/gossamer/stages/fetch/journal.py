@@ -1,4 +1,5 @@
-"""The journal: which queue was asked last, when, and how long it must be left alone; written before each request is sent.
+"""The journal: which queue was asked last, when, and how long it must be left alone; written before each request is sent,
+and when a server asks for time.
 
 It is what keeps a crawler that was killed and started again polite: a kill takes nothing from a file that was written. It
 need not be synced, as no machine starts again faster than a delay passes.
@@ -35,7 +36,7 @@ class Journal:
         self._keys: dict[str, int] = {}
 
     def note(self, queue: str, at: float, delay: float) -> None:
-        """A request of a queue is about to be sent."""
+        """A request of a queue is about to be sent, or has been answered: leave it alone for so long."""
         key = self._keys.get(queue)
         if key is None:
             key = self._keys[queue] = fingerprint(queue)
@@ -65,13 +66,17 @@ class Journal:
 
 
 def last_requests(paths: Iterable[Path]) -> dict[int, tuple[float, float]]:
-    """Of each queue, by its fingerprint, when it was asked last and its delay then, in seconds."""
+    """Of each queue, by its fingerprint, when it was noted last and for how long it must be left alone then, in seconds."""
     last: dict[int, tuple[float, float]] = {}
     for path in paths:
         data = path.read_bytes()
         records = np.frombuffer(data[: len(data) // LAYOUT.itemsize * LAYOUT.itemsize], LAYOUT)  # the last may be torn
-        keys, at = np.unique(records["queue"][::-1], return_index=True)
-        for key, record in zip(keys.tolist(), records[::-1][at].tolist(), strict=True):
-            if key not in last or record[1] / 1e6 > last[key][0]:
-                last[key] = (record[1] / 1e6, record[2] / 1000)
+        keys, which = np.unique(records["queue"], return_inverse=True)
+        at, until = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        np.maximum.at(at, which, records["at"])
+        np.maximum.at(until, which, records["at"] + records["delay"].astype(np.int64) * 1000)
+        for key, noted, free in zip(keys.tolist(), at.tolist(), until.tolist(), strict=True):
+            before, wait = last.get(key, (noted / 1e6, 0.0))
+            latest = max(before, noted / 1e6)
+            last[key] = (latest, max(before + wait, free / 1e6) - latest)
     return last

@@ -6,6 +6,7 @@ per URL. Only so many questions are under way at a time, the others wait in orde
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -80,7 +81,7 @@ class Resolver:
 
     def pump(self) -> None:
         """Send questions that wait, and notice those that nobody answered."""
-        now = self._clock()
+        now = time.monotonic()
         if self._under_way and now >= self._look_at:
             self._look_at = now + LOOK
             self._channel.process_fd(pycares.ARES_SOCKET_BAD, pycares.ARES_SOCKET_BAD)
@@ -91,7 +92,7 @@ class Resolver:
         """Seconds until something has to be done; None: nothing is."""
         if self._line and self._under_way < UNDER_WAY:
             return 0.0
-        return max(0.0, self._look_at - self._clock()) if self._under_way else None
+        return max(0.0, self._look_at - time.monotonic()) if self._under_way else None
 
     def close(self) -> None:
         """End; c-ares lets go of its sockets later, in a thread of its own."""

@@ -107,6 +107,7 @@ class RobotsFiles:
             self._settle(origin, parse_robots(body, worker.task.agent.name), body, code, None, place, now)
         else:
             self._settle(origin, parse_robots(b"", worker.task.agent.name), b"", code, None, place, now)
+        worker.asked_to_wait(visit.queue, wait, now)
         worker.politeness.finish(visit.queue, address, now, failed=failed, wait=float(wait or 0))
         self._resume(origin, now)
 

@@ -165,7 +165,7 @@ class Worker:
         queue, origin = visit.queue, visit.origin
         if queue.capped and queue.requests >= queue.capped:
             self.politeness.put_back(queue, visit)
-            self.schedule(self.politeness.close(queue), Outcome.UNTRIED, f"cap of {queue.capped} requests")
+            self.schedule(self.politeness.close(queue), Outcome.UNTRIED, f"cap: {queue.capped} requests")
             return
         if visit.robots_for is None and self.settings.robots == "obey" and origin.scheme in ("http", "https"):
             if now >= origin.expires:
@@ -288,6 +288,7 @@ class Worker:
             self.redirects.add(visit, row, judged.location, now)
         else:
             self.decided(visit, row)
+        self.asked_to_wait(visit.queue, judged.retry_after, now)
         self.politeness.finish(visit.queue, address, now, failed=judged.failed, wait=judged.retry_after or 0.0)
         self.settle(visit.queue, now)
 
@@ -339,6 +340,11 @@ class Worker:
         if failed:
             facts.error = response.error or f"http {response.code}"
 
+    def asked_to_wait(self, queue: Queue, seconds: int | None, now: float) -> None:
+        """A server wants time; should we be killed, we know of it."""
+        if seconds:
+            self.journal.note(queue.key, self.wall + now, seconds)
+
     def settle(self, queue: Queue, now: float) -> None:
         """After a request: leave a queue alone for this round if it failed too often or has to wait too long."""
         if queue.closed or not len(queue):
@@ -346,23 +352,18 @@ class Worker:
         seconds = self.politeness.gives_up(queue, now)
         if not seconds:
             return
-        failing = queue.failures >= self.politeness.limits.failures
-        if failing:
+        if queue.failures >= self.politeness.limits.failures:
             queue.given_up_until = self.wall + now + seconds
-        reason = (
-            f"host failed {queue.failures} times in a row"
-            if failing
-            else f"host wants {seconds:.0f} s between requests"
-        )
-        self.schedule(
-            self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, 0.0 if failing else queue.delay
-        )
+            reason, step = f"host: failed {queue.failures} times in a row", 0.0
+        else:
+            reason, step = f"host: wants {seconds:.0f} s between requests", queue.delay
+        self.schedule(self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, step)
 
     def postpone(self, queue: Queue, now: float) -> None:
         """Before a request: leave a queue for another round that was told to wait too long in an earlier one."""
         seconds = queue.ready_at - now
         if seconds > self.politeness.limits.longest_wait and not queue.closed and not queue.running:
-            reason = f"host wants to be left alone for {seconds:.0f} s"
+            reason = f"host: wants to be left alone for {seconds:.0f} s"
             self.schedule(self.politeness.close(queue), Outcome.RETRY_LATER, reason, seconds, queue.delay)
 
     def schedule(

@@ -58,9 +58,11 @@ def test_of_several_files_the_latest_counts_in_whatever_order(tmp_path: Path):
     assert last_requests([first, second]) == last_requests([second, first]) == expected
 
 
-def test_within_a_file_the_last_record_counts_even_if_the_clock_was_set_back(tmp_path: Path):
-    path = written(tmp_path / "j.bin", ("a.test", 1000.0, 1.0), ("a.test", 400.0, 2.0))
-    assert last_requests([path]) == {fingerprint("a.test"): (400.0, 2.0)}
+def test_a_server_that_wants_time_gets_it_whatever_is_noted_later(tmp_path: Path):
+    path = written(tmp_path / "j.bin", ("a.test", 1000.0, 1.0), ("a.test", 1001.0, 120.0), ("a.test", 1002.0, 1.0))
+    other = written(tmp_path / "k.bin", ("a.test", 1010.0, 1.0))
+    assert last_requests([path]) == {fingerprint("a.test"): (1002.0, 119.0)}
+    assert last_requests([path, other]) == last_requests([other, path]) == {fingerprint("a.test"): (1010.0, 111.0)}
 
 
 def test_an_empty_journal_says_nothing(tmp_path: Path):
