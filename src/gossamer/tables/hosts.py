@@ -59,7 +59,7 @@ ROBOTS = Table(
     columns=(
         *HOST_KEY,
         Column("origin", pa.string(), "`https://host:port`, default ports left out.", Merge.KEY, nullable=False),
-        Column("updated_at", TIMESTAMP, "When this row was decided; the newer row wins.", Merge.MAX),
+        Column("updated_at", TIMESTAMP, "When it was answered; the newer row wins.", Merge.MAX, measured=True),
         Column("expires_at", TIMESTAMP, "Fetch it again after this, at most 24 h.", measured=True),
         Column("http_code", pa.int16(), "Status code, NULL when unreachable."),
         Column("reachable", pa.bool_(), "False: everything is disallowed for now."),

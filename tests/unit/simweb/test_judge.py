@@ -272,3 +272,9 @@ def test_the_most_at_a_time_is_told():
 def test_disorder_is_noticed():
     with pytest.raises(ValueError, match="not in order"):
         judge([request(2), request(1)])
+
+
+def test_a_robots_txt_at_a_sites_other_name_is_awaited():
+    moved, there = robots(status=301), robots(1.5, host=f"www.{HOST}", connection=2)
+    assert judged(moved, request(2)) == {"robots": 1}
+    assert judged(moved, there, request(2)) == {}

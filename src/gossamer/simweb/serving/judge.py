@@ -226,6 +226,7 @@ class _Court:
         self.tallies = {rule: _Tally() for rule in RULES}
         self.hosts: dict[str, _Host] = {}
         self.robots: dict[tuple[str, str], float] = {}  # origin → when its robots.txt had been answered
+        self.moved: dict[str, set[tuple[str, str]]] = {}  # host without www. → origins whose robots.txt is at its other name
         self.connected = _Crowd(rules.connections, rules.tolerance, self.tallies["connections"])
         self.addressed = _Crowd(rules.per_address, rules.tolerance, self.tallies["address"])
         self.unreadable = self.left_out = self.requests = 0
@@ -318,8 +319,13 @@ class _Court:
         if not for_robots:
             if entry.start < self.robots.get(origin, EVER):
                 self.tallies["robots"].add(entry)
-        elif 200 <= entry.status < 500 and not (300 <= entry.status < 400 and entry.page == "robots"):
-            self.robots[origin] = min(entry.end, self.robots.get(origin, EVER))
+            return
+        bare = entry.host.removeprefix("www.")
+        if 300 <= entry.status < 400 and entry.page == "robots":  # to a site's other name, whose answer it awaits
+            self.moved.setdefault(bare, set()).add(origin)
+        elif 200 <= entry.status < 500:
+            for answered in (origin, *self.moved.get(bare, ())):
+                self.robots[answered] = min(entry.end, self.robots.get(answered, EVER))
 
     def report(self) -> Report:
         """What has been found."""

@@ -74,8 +74,9 @@ def _from_list(run: Run, segment: str, since: tuple[FileSet, ...]) -> ir.Table:
     table = run.tables["crawldb"]
     rows = run.table("fetchlist", segment=segment)
     rows = rows.mutate(segment=rows.fetched_in, inlinks=ibis.null("int32"))
-    missing = {c.name: ibis.null(ibis.dtype(c.type)) for c in table.columns if c.name not in rows.columns}
-    rows = rows.mutate(**missing).select(*table.names)
+    types = run.source.table("crawldb").schema()  # as the engine has them, which tells times of no zone from ours
+    rows = rows.mutate(**{name: ibis.null(types[name]) for name in table.names if name not in rows.columns})
+    rows = rows.select(*table.names)
     if not since:
         return rows
     keys = rows.select(*KEY).view()
