@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A crawl in miniature: make one, load URLs, look at it, change it, go back in time, compact.
+# A crawl in miniature: make one, load URLs, look at it, change it, go back in time, compact; then fetch a simulated web.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
 
 say() { printf '\n\033[1m# %s\033[0m\n' "$1"; }
@@ -69,21 +69,36 @@ say "The truth about it as Parquet, without a crawl; its seeds go into a crawl l
 run --quiet simweb truth ../truth --hosts 300 --pages 5000
 run inject ../truth/seeds.txt
 
-say "Serve it, let another program look at it, and judge how polite that was"
+say "Serve it, and crawl it politely: two rounds, at five requests a second to a host"
 gossamer --json simweb serve --hosts 300 --pages 5000 --calm --port 0 --log ../access.log > ../serving.json &
 server=$!
-until [ -s ../serving.json ]; do sleep 0.1; done
+until [ -s ../serving.json ]; do kill -0 $server; sleep 0.1; done
 port=$(python -c 'import json; print(json.load(open("../serving.json"))["port"])')
-python - "$port" <<'PY'
-import sys, urllib.request
+cat > gossamer.toml <<TOML
+[fetch]
+delay_ms = 200
+connect_to = { "*.test" = "127.0.0.1:$port", "*.example" = "127.0.0.1:$port" }   # nothing leaves this machine
+[generate]
+top = 1000
+max_per = 20
+TOML
+run snapshots rollback 0
+python - > ../some.txt <<'PY'
+import pyarrow.parquet as pq
 
-proxy = urllib.request.ProxyHandler({"http": f"http://127.0.0.1:{sys.argv[1]}"})
-for number in range(3):
-    with urllib.request.build_opener(proxy).open("http://www.hojafa.test/") as answer:
-        print(answer.status, len(answer.read()), "bytes")
+print(*pq.read_table("../truth/urls", columns=["url"]).column("url").to_pylist()[::7], sep="\n")
 PY
+run inject ../truth/seeds.txt ../some.txt
+run crawl --rounds 2
+
+say "What became of each URL, and where its bytes are"
+run read fetch --columns url,outcome,http_code,error,warc_file,warc_offset --limit 5
+run read hosts --columns host,requests,successes,crawl_delay_ms,latency_ms --limit 5
+ls -lh segments/*/warc
+
+say "Was that polite? The server's own log tells"
 kill -INT $server; wait $server
-run simweb politeness ../access.log || echo "(it was not polite)"
+run simweb politeness ../access.log --delay 0.2
 
 say "The map of what runs"
 run graph
