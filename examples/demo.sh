@@ -80,7 +80,7 @@ delay_ms = 200
 connect_to = { "*.test" = "127.0.0.1:$port", "*.example" = "127.0.0.1:$port" }   # nothing leaves this machine
 [generate]
 top = 1000
-max_per = 20
+max_per = 5
 TOML
 run snapshots rollback 0
 python - > ../some.txt <<'PY'

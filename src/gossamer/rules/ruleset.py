@@ -51,6 +51,7 @@ class RuleSet:
     max_segments: int = 32
     max_repeats: int = 2
     problems: tuple[Problem, ...] = ()
+    schemes: tuple[str, ...] = ("http", "https")
 
 
 def local_file(path: str) -> bytes:
@@ -80,6 +81,7 @@ def rules_from(settings: Settings, reader: Reader = local_file, seeds: Sequence[
         max_depth=filters.max_depth,
         max_segments=filters.max_segments,
         max_repeats=filters.max_repeats,
+        schemes=("http", "https", *sorted({*settings.fetch.protocols} - {"http", "https"})),
         problems=tuple(problem for _, problems in (*regexes, *suffixes) for problem in problems),
     )
 

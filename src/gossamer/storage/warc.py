@@ -36,6 +36,7 @@ PROFILES = {
 SAFE_URL = re.compile(r"[!-;=?-~]*")  # printable ASCII; old readers take a URL in <> for one in brackets
 URL_CHARACTERS = "".join(map(chr, range(33, 127))).replace("<", "").replace(">", "")
 BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")  # whatever some reader ends a line at
+CONTENT_TYPE = re.compile(rb"(?im)^content-type:[ \t]*([^\r\n]+)")
 NOT_TOKEN = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 VERSION_4 = bytes(byte & 0x0F | 0x40 for byte in range(256))
 VARIANT_1 = bytes(byte & 0x3F | 0x80 for byte in range(256))
@@ -79,7 +80,8 @@ def pack(exchange: Exchange, *, with_request: bool = True) -> Packed:
     answer_id, date, uri, metadata = _record_id(), warc_date(exchange.at), target_uri(exchange.url), exchange.metadata
     if len(uri) > LONGEST:
         uri, metadata = uri[:LONGEST], {**metadata, "url": uri}
-    answer = (_response if exchange.revisit is None else _revisit)(exchange, answer_id, date, uri)
+    make = _resource if not uri.startswith("http") else _response if exchange.revisit is None else _revisit
+    answer = make(exchange, answer_id, date, uri)
     members = [answer]
     linked = f"WARC-Date: {date}\r\nWARC-Target-URI: {uri}\r\nWARC-Concurrent-To: <urn:uuid:{answer_id}>\r\n"
     if with_request and 0 < len(exchange.request) <= 2 * LONGEST:
@@ -150,6 +152,17 @@ def _response(exchange: Exchange, record_id: str, date: str, uri: str) -> bytes:
     truncated = f"WARC-Truncated: {one_line(exchange.truncated)}\r\n" if exchange.truncated else ""
     fields = f"{_answer_fields(exchange, date, uri)}WARC-Payload-Digest: sha1:{digest}\r\n{truncated}"
     return _record("response", record_id, fields, [stored_head(exchange.head, length), *pieces])
+
+
+def _resource(exchange: Exchange, record_id: str, date: str, uri: str) -> bytes:
+    """What another protocol than HTTP gave: the bytes alone, of the type their head names."""
+    named = CONTENT_TYPE.search(exchange.head)
+    kind = one_line(named[1].decode("latin-1")) if named else "application/octet-stream"
+    truncated = f"WARC-Truncated: {one_line(exchange.truncated)}\r\n" if exchange.truncated else ""
+    fields = f"WARC-Date: {date}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {kind}\r\n{truncated}"
+    return _record(
+        "resource", record_id, fields, [exchange.body] if isinstance(exchange.body, bytes) else exchange.body
+    )
 
 
 def _revisit(exchange: Exchange, record_id: str, date: str, uri: str) -> bytes:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from gossamer.errors import PluginError, SettingsError
 from gossamer.rules.ruleset import RuleSet, Steps, load_rules, stage_named
 from gossamer.urls.batch import UrlBatch
-from gossamer.urls.parse import parse_column
+from gossamer.urls.parse import WEB, parse_column
 from gossamer.urls.steps import Filter, Normalizer
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gossamer.crawl import Crawl
 
 PARSE = "whatwg"
+TRUSTED = ("inject", "update", "generate")  # where URLs come from us: no page leads to a file of this machine
 TRIES = 64  # calls of a failing step per batch, spent on finding the URLs it fails on
 
 
@@ -78,7 +79,8 @@ class UrlChain:
 
     def normalizing(self, urls: pa.Array, stage: str) -> Iterator[tuple[str, Checked]]:
         """The state after each step of normalisation, with the step's name."""
-        hrefs, reasons = parse_column(_strings(urls))
+        schemes = self.rules.schemes if stage_named(stage) in TRUSTED else WEB
+        hrefs, reasons = parse_column(_strings(urls), schemes)
         yield PARSE, Checked(hrefs, reasons)
         parsed = hrefs
         for step in _chosen(self.normalizers, self.rules.normalizers, stage):
@@ -90,7 +92,7 @@ class UrlChain:
             yield step.name, Checked(hrefs, reasons)
         touched = pc.not_equal(hrefs, parsed).fill_null(False)
         if pc.any(touched).as_py():  # `/..;sid=1/` has become a dot segment
-            again, why = parse_column(hrefs.filter(touched))
+            again, why = parse_column(hrefs.filter(touched), schemes)
             hrefs, reasons = pc.replace_with_mask(hrefs, touched, again), pc.replace_with_mask(reasons, touched, why)
             yield PARSE, Checked(hrefs, reasons)
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
-# A user and password before the host are no part of the row key: they would scatter a domain's URLs.
-PARTS = r"^(?P<scheme>[^:/?#]+)://(?:[^/?#]*@)?(?P<host>\[[^\]]*\]|[^:/?#\s]+)(?P<port>:[0-9]+)?(?P<rest>.*)$"
+# Files have no host. A user and password before the host are no part of the row key: they would scatter a domain's URLs.
+PARTS = r"^(?P<scheme>[^:/?#]+)://(?:[^/?#]*@)?(?P<host>\[[^\]]*\]|[^:/?#\s]*)(?P<port>:[0-9]+)?(?P<rest>.*)$"
 ROWKEY = r"^(?:\[[^\]]*\]|[^:]*):(?P<scheme>[a-z]+)(?P<port>:[0-9]+)?(?P<rest>.*)$"
 ORIGIN = re.compile(PARTS, re.ASCII)
 # What normalised hrefs look like: three slashes part them into scheme, host and the rest, which is far cheaper than PARTS.

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ada_url import join_url, normalize_url
 
+WEB = ("http", "https")
 LONGEST = 1 << 16  # characters of raw text; what is longer is not even parsed
 
 # A last label that starts with a letter is no number, so the host is no address in disguise. The standard leaves
@@ -31,7 +32,7 @@ _STRIPPED = "".join(map(chr, range(0x21)))  # C0 controls and space
 _REMOVED = dict.fromkeys(map(ord, "\t\n\r"))
 
 
-def parse(url: str) -> tuple[str | None, str | None]:
+def parse(url: str, schemes: tuple[str, ...] = WEB) -> tuple[str | None, str | None]:
     """The canonical href without credentials, fragment, empty query and dots after the host; or None and why."""
     if len(url) > LONGEST:
         return None, "too long"
@@ -40,7 +41,7 @@ def parse(url: str) -> tuple[str | None, str | None]:
     except ValueError:
         return None, _why_not(url)
     if not href.startswith(("http://", "https://")):
-        return None, "scheme"
+        return _other(href, schemes)
     href = href.partition("#")[0]
     start = href.index("//") + 2
     end = href.index("/", start)
@@ -54,6 +55,17 @@ def parse(url: str) -> tuple[str | None, str | None]:
             return None, "host"
         return parse(f"{href[:start]}{bare}{rest}")  # without its dots it may be an address
     return f"{href[:start]}{authority}{rest}", None
+
+
+def _other(href: str, schemes: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """A URL of another scheme, where such are wanted; files are those of this machine."""
+    scheme = href.partition(":")[0]
+    if scheme not in schemes or not href.startswith(f"{scheme}://"):
+        return None, "scheme"
+    if scheme == "file" and not href.startswith("file:///"):
+        return None, "host"
+    bare = href.partition("#")[0]
+    return (bare, None) if "/" in bare[len(scheme) + 3 :] else (f"{bare}/", None)
 
 
 def _why_not(url: str) -> str:
@@ -70,7 +82,7 @@ def _why_not(url: str) -> str:
     return "host"
 
 
-def parse_column(urls: pa.Array) -> tuple[pa.Array, pa.Array]:
+def parse_column(urls: pa.Array, schemes: tuple[str, ...] = WEB) -> tuple[pa.Array, pa.Array]:
     """`parse` of a column: hrefs and reasons. NULL in gives NULL and `not a URL`."""
     canonical = pc.and_(
         pc.match_substring_regex(urls, CANONICAL),
@@ -83,7 +95,7 @@ def parse_column(urls: pa.Array) -> tuple[pa.Array, pa.Array]:
     if pc.all(canonical).as_py():
         return urls, reasons
     odd = pc.invert(canonical)
-    parsed = [(None, "not a URL") if url is None else parse(url) for url in urls.filter(odd).to_pylist()]
+    parsed = [(None, "not a URL") if url is None else parse(url, schemes) for url in urls.filter(odd).to_pylist()]
     hrefs, why = (pa.array([pair[at] for pair in parsed], pa.string()) for at in (0, 1))
     return pc.replace_with_mask(urls, odd, hrefs), pc.replace_with_mask(reasons, odd, why)
 

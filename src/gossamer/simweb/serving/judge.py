@@ -226,7 +226,9 @@ class _Court:
         self.tallies = {rule: _Tally() for rule in RULES}
         self.hosts: dict[str, _Host] = {}
         self.robots: dict[tuple[str, str], float] = {}  # origin → when its robots.txt had been answered
-        self.moved: dict[str, set[tuple[str, str]]] = {}  # host without www. → origins whose robots.txt is at its other name
+        self.moved: dict[
+            str, set[tuple[str, str]]
+        ] = {}  # host without www. → origins whose robots.txt is at its other name
         self.connected = _Crowd(rules.connections, rules.tolerance, self.tallies["connections"])
         self.addressed = _Crowd(rules.per_address, rules.tolerance, self.tallies["address"])
         self.unreadable = self.left_out = self.requests = 0

@@ -105,7 +105,6 @@ def merged(rows: Iterable[dict[str, object]], key: str) -> dict[str, dict[str, o
 def state_of(worker: Worker) -> pa.Table:
     """What is to be remembered of the hosts this process talked to."""
     now = time.monotonic()
-    base = worker.politeness.limits.delay
     rows = []
     for host, facts in worker.facts.items():
         queue = facts.queue
@@ -114,7 +113,7 @@ def state_of(worker: Worker) -> pa.Table:
             {
                 "host": host,
                 "address": facts.address,
-                "delay_ms": min(int(queue.delay * 1000), MOST_MS) if queue.delay != base else None,
+                "delay_ms": min(int(queue.delay * 1000), MOST_MS),
                 "crawl_delay_ms": min(int(crawl_delay * 1000), MOST_MS) or None,
                 "last_request_at": _moment(facts.last_request),
                 "not_before": _moment(worker.wall + queue.not_before) if queue.not_before > now else None,

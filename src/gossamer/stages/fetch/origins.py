@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import translate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from gossamer.urls.domains import is_address
 
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from gossamer.settings import FetchSettings, HostSettings
     from gossamer.stages.fetch.politeness import Queue
     from gossamer.stages.fetch.robots import Robots
+
+FILES = 8  # read at a time
+
+
+class Pace(TypedDict, total=False):
+    """Arguments of `Politeness.add`."""
+
+    delay: float
+    connections: int
+    cap: int
 
 
 class Origin:
@@ -53,6 +63,14 @@ class Manners:
     def rule(self, host: str) -> HostSettings | None:
         """The first `[[host]]` that fits."""
         return next((rule for fits, rule in self._hosts if fits.match(host)), None)
+
+    def pace(self, key: str) -> Pace:
+        """How fast a queue goes, where that is not the usual; files need no delay."""
+        rule = self.rule(key)
+        if rule is None:
+            return {} if key else {"delay": 0.0, "connections": FILES}
+        pace: Pace = {"connections": rule.connections or 0, "cap": rule.cap}
+        return pace if rule.delay_ms is None else {**pace, "delay": rule.delay_ms / 1000}
 
 
 def _fits(pattern: str) -> re.Pattern[str]:

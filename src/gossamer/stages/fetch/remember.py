@@ -32,6 +32,7 @@ HOST_COLUMNS = (
 ROBOTS_COLUMNS = ("origin", "body", "reachable", "error", "expires_at")
 FEEDS = ("feed", "rss", "atom")  # in the name of a file that robots.txt calls a sitemap
 GOOD = [outcome.value for outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)]
+KEPT = ("address", "delay_ms", "crawl_delay_ms", "latency_ms", "not_before", "given_up_until")
 COUNTED = ("requests", "successes", "errors", "bytes")
 COUNTS = pa.schema([("host", pa.string()), *((name, pa.int64()) for name in COUNTED), ("asked_at", TIMESTAMP)])
 
@@ -107,8 +108,19 @@ def write_hosts(run: Run, rows: ir.Table, states: pa.Table) -> None:
     counts = engine.map_batches(rows.select(*columns), counts_by_host, COUNTS)
     sums = {name: counts[name].sum().cast("int64") for name in COUNTED}
     totals = engine.collect(counts.group_by("host").agg(**sums, asked_at=counts.asked_at.max()))
-    known = engine.values(_hosts(totals, states.select(STATE.names), run))
-    run.count(hosts=run.write("hosts", known, delta=True))
+    asked = totals.filter(pc.greater(totals.column("requests"), 0))
+    rows = _hosts(asked, states.select(STATE.names), run)
+    run.count(hosts=run.write("hosts", _with_past(run, rows), delta=True))
+
+
+def _with_past(run: Run, rows: pa.Table) -> ir.Table:
+    """Hosts that were asked before an interruption and not since keep what earlier rounds knew of them."""
+    new = run.crawl.engine.values(rows)
+    old = run.table("hosts", among=new.filter(new.delay_ms.isnull()).select("host_fp", "host_key").view())
+    past = old.select("host_fp", "host_key", *(old[name].name(f"old_{name}") for name in KEPT)).view()
+    joined = new.left_join(past, ["host_fp", "host_key"])
+    kept = {name: ibis.coalesce(joined[name], joined[f"old_{name}"]) for name in KEPT}
+    return joined.mutate(**kept).select(*new.columns)
 
 
 def counts_by_host(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -27,6 +27,7 @@ from gossamer.stages.fetch.rows import Place, Row
 from gossamer.stages.fetch.visits import Visit
 from gossamer.storage.warc import payload_digest
 from gossamer.tables.statuses import Outcome
+from gossamer.urls.parse import WEB
 
 if TYPE_CHECKING:
     from gossamer.stages.fetch.listing import Listing
@@ -53,6 +54,7 @@ class Worker:
         self.journal = Journal(task.home.journal(task.number, task.generation))
         self.origins: dict[str, Origin] = {}
         self.by_host: dict[str, list[Origin]] = {}
+        self.speaking: list[Transport] = []
         self.transports = self._transports()
         self.robots = RobotsFiles(self)
         self.redirects = Redirects(self)
@@ -69,6 +71,7 @@ class Worker:
         ready: dict[str, Transport] = {}
         for protocol in self.task.protocols:
             transport = protocol.open(context)
+            self.speaking.append(transport)
             ready |= dict.fromkeys(protocol.schemes, transport)
         return ready
 
@@ -96,7 +99,7 @@ class Worker:
         self.journal.flush()  # before curl sends anything
         self.resolver.pump()
         self.poller.wait(self._patience(now))
-        for transport in dict.fromkeys(self.transports.values()):
+        for transport in self.speaking:
             for request, response in transport.finished():
                 self._answered(request, response)
         self.redirects.pump(time.monotonic())
@@ -107,7 +110,7 @@ class Worker:
         waits = [IDLE]
         if not self.draining and self.active < self.settings.connections and (at := self.politeness.wake()) is not None:
             waits.append(at - now)
-        waits += [s for t in dict.fromkeys(self.transports.values()) if (s := t.wake()) is not None]
+        waits += [s for t in self.speaking if (s := t.wake()) is not None]
         if (seconds := self.resolver.wake()) is not None:
             waits.append(seconds)
         if self.resolved:
@@ -150,11 +153,7 @@ class Worker:
         found = self.politeness.queues.get(key)
         if found is not None:
             return found
-        rule = self.manners.rule(key)
-        delay = rule.delay_ms / 1000 if rule is not None and rule.delay_ms is not None else None
-        found = self.politeness.add(
-            key, rows, delay=delay, connections=rule.connections or 0 if rule else 0, cap=rule.cap if rule else 0
-        )
+        found = self.politeness.add(key, rows, **self.manners.pace(key))
         self.task.memory.remind(found, self.wall)
         return found
 
@@ -167,7 +166,7 @@ class Worker:
             self.politeness.put_back(queue, visit)
             self.schedule(self.politeness.close(queue), Outcome.UNTRIED, f"cap: {queue.capped} requests")
             return
-        if visit.robots_for is None and self.settings.robots == "obey" and origin.scheme in ("http", "https"):
+        if visit.robots_for is None and self.settings.robots == "obey" and origin.scheme in WEB:
             if now >= origin.expires:
                 self.robots.ask(visit, now)
                 return
@@ -282,7 +281,7 @@ class Worker:
         elif outcome is Outcome.SUCCESS and not response.truncated and self._seen(visit, digest):
             outcome, revisit = Outcome.NOT_MODIFIED, "identical"
         row = row_of(visit, response, headers, judged, self.wall + now)._replace(outcome=outcome, payload_digest=digest)
-        if response.code:
+        if response.code and (visit.origin.scheme in WEB or response.code == 200):
             row = row._replace(place=self.archive(visit, response, digest, revisit, judged.error))
         if judged.location is not None:
             self.redirects.add(visit, row, judged.location, now)
@@ -393,7 +392,7 @@ class Worker:
         self._let_go()
 
     def _let_go(self) -> None:
-        for transport in dict.fromkeys(self.transports.values()):
+        for transport in self.speaking:
             transport.close()
         self.resolver.close()
         self.poller.close()
