@@ -26,7 +26,12 @@ from benchmarks.report import table
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".tools/peers"
 PACKAGES = ("scrapy==2.19.0", "aiohttp==3.14.5", "aiodns==4.0.4", "uvloop==0.23.0")
-SCRIPTS = {"bare pycurl": "bare", "aiohttp": "with_aiohttp", "Scrapy": "with_scrapy"}
+SCRIPTS = {
+    "bare pycurl": ("bare.py",),
+    "aiohttp": ("with_aiohttp.py",),
+    "Scrapy": ("with_scrapy.py", "as-it-comes"),
+    "Scrapy, stripped, on uvloop": ("with_scrapy.py",),
+}
 CONNECTIONS = 1_000
 SLOW = 4  # Scrapy gets so many times fewer hosts, with as many pages each
 KINDS = ("keepalive", "tls", "memory")
@@ -46,7 +51,7 @@ def peers() -> Path:
 def run_peer(name: str, site: Site) -> dict[str, Any]:
     """Let one of them download the same."""
     hosts, pages = site.hosts, site.pages
-    if name == "Scrapy":
+    if "Scrapy" in name:
         hosts //= SLOW
     robots = ["/robots.txt"] if site.dns else []
     job = {
@@ -60,10 +65,9 @@ def run_peer(name: str, site: Site) -> dict[str, Any]:
         ],
     }
     python = sys.executable if name == "bare pycurl" else str(peers())
-    script = ROOT / f"benchmarks/peers/{SCRIPTS[name]}.py"
-    done = subprocess.run(
-        [*on(CLIENT), python, str(script)], input=json.dumps(job), capture_output=True, text=True, check=False
-    )
+    script, *options = SCRIPTS[name]
+    command = [*on(CLIENT), python, str(ROOT / "benchmarks/peers" / script), *options]
+    done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
     if done.returncode or not done.stdout.strip():
         raise SystemExit(f"{name}: {done.stderr[-2000:]}")
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

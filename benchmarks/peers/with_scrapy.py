@@ -1,7 +1,12 @@
-"""Scrapy on uvloop with all that can be switched off switched off; a resolver of its own leads names to the server."""
+"""Scrapy; a resolver of its own leads names to the server.
+
+As it comes it only gets more requests at a time, no delay and no robots.txt; else it runs on uvloop, with all that can be
+switched off switched off.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -64,23 +69,26 @@ class Spider(scrapy.Spider):
             yield self.request(rest)
 
 
+STRIPPED: dict[str, Any] = {
+    "CONCURRENT_ITEMS": 1,  # each response starts so many tasks, whatever it yields: 100 take half of all CPU time
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1 << 30,
+    "SPIDER_MIDDLEWARES_BASE": {},
+    "DOWNLOADER_MIDDLEWARES_BASE": {},
+    "EXTENSIONS_BASE": {},
+    "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
+    "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
+}
 process = CrawlerProcess(
     {
         "CONCURRENT_REQUESTS": job.connections,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "CONCURRENT_ITEMS": 1,  # each response starts so many tasks, whatever it yields: 100 take half of all CPU time
         "DOWNLOAD_DELAY": 0,
         "ROBOTSTXT_OBEY": False,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "CRITICAL",
         "LOG_INSTALL_ROOT_HANDLER": False,
         "DNS_RESOLVER": Names,
-        "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1 << 30,
-        "SPIDER_MIDDLEWARES_BASE": {},
-        "DOWNLOADER_MIDDLEWARES_BASE": {},
-        "EXTENSIONS_BASE": {},
-        "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
-        "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
+        **({} if "as-it-comes" in sys.argv else STRIPPED),
     }
 )
 process.crawl(Spider)
