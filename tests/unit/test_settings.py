@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gossamer.errors import SettingsError
-from gossamer.settings import FILE, Settings, load_settings, setting, template, toml_value, value_of, walk
+from gossamer.settings import FILE, HostSettings, Settings, load_settings, setting, template, toml_value, value_of, walk
 
 
 def load(text: str = "", *sets: str, **environment: str) -> Any:
@@ -114,11 +114,14 @@ def test_the_template_changes_nothing():
 
 def test_the_template_uncommented_is_the_defaults():
     lines = template().splitlines()
-    keys = {key.rsplit(".", 1)[1] for key, _, _ in walk()}
+    keys = {key.rsplit(".", 1)[-1] for key, _, _ in walk()}
     text = "\n".join(line[2:] if line.startswith("# ") and line[2:].split(" =")[0] in keys else line for line in lines)
     found = load(text)
     assert found.settings == Settings()
-    assert set(found.origin.values()) == {FILE}, "every setting stands in the template"
+    assert {key for key, origin in found.origin.items() if origin != FILE} == {"host"}, (
+        "every setting stands in the template"
+    )
+    assert "\n# [[host]]\n" in template()
 
 
 def test_every_setting_is_explained_and_there_are_few():
@@ -148,3 +151,14 @@ def test_a_default_that_can_change_is_not_shared():
 )
 def test_toml_value_is_read_back_equal(value: Any):
     assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
+
+
+def test_hosts_are_a_list_of_tables():
+    found = load(
+        '[[host]]\npattern = "*.a.test"\ndelay_ms = 5\n[[host]]\npattern = "b.test"\nheaders = { X = "1" }'
+    ).settings
+    assert found.host == [HostSettings("*.a.test", 5), HostSettings("b.test", headers={"X": "1"})]
+    with pytest.raises(SettingsError, match=r"unknown setting dealy_ms in \[\[host\]\]; choose from pattern, delay_ms"):
+        load('[[host]]\npattern = "a"\ndealy_ms = 5')
+    with pytest.raises(SettingsError, match="missing required field pattern"):
+        load("[[host]]\ndelay_ms = 5")
