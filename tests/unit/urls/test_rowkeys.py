@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from gossamer.urls.keys import hosts, reverse_host, rowkeys
+from gossamer.urls.keys import hosts, hrefs, reverse_host, rowkeys
 
 CASES = [
     # href, row key, host
@@ -49,7 +49,6 @@ def test_all_at_once_with_nulls():
         "http://a\nb/",
         "http://a/\n",
         "//x/y",
-        "file:///etc",
     ],
 )
 def test_what_has_no_host_has_no_row_key(text: str):
@@ -87,3 +86,10 @@ def test_a_host_and_a_domain_lie_together():
     domain = [number for number, key in enumerate(found) if key.startswith(("org.example:", "org.example."))]
     assert len(domain) == 18
     assert domain == list(range(domain[0], domain[0] + 18))
+
+
+def test_files_have_no_host_but_a_row_key():
+    urls = pa.array(["file:///etc/hosts"])
+    assert hosts(urls).to_pylist() == [""]
+    assert rowkeys(urls).to_pylist() == [":file/etc/hosts"]
+    assert hrefs(rowkeys(urls), hosts(urls)).equals(urls)
