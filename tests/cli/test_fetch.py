@@ -29,7 +29,12 @@ def run(folder: Path, *arguments: str, check: bool = True) -> subprocess.Complet
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*GOSSAMER, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*GOSSAMER, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -55,13 +60,17 @@ def until_fetching(crawl: Path, server: HostileServer, process: subprocess.Popen
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize("group", [False, True], ids=["process", "group"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_soon_and_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_it_soon_and_loses_nothing(tmp_path: Path, number: signal.Signals, group: bool) -> None:
     with hostile_server() as server:
         crawl = make(tmp_path, server, 30, 8, 40)
         process = start(crawl, "fetch")
         until_fetching(crawl, server, process, 60)
-        process.send_signal(number)
+        if group:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
         began = time.monotonic()
         _, told = process.communicate(timeout=20)
         assert time.monotonic() - began < 10

@@ -162,3 +162,22 @@ def test_hosts_are_a_list_of_tables():
         load('[[host]]\npattern = "a"\ndealy_ms = 5')
     with pytest.raises(SettingsError, match="missing required field pattern"):
         load("[[host]]\ndelay_ms = 5")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("connections = -2", "connections = -2 must be at least 1"),
+        ("cap = -1", "cap = -1 must be at least 0"),
+        ("delay_ms = -3", "delay_ms = -3 must be from 0"),
+        ("delay_ms = 99999999999", "must be from 0 to 86400000"),
+        ('proxy = "garbage::::"', "write it as http://host:port"),
+        ('headers = { "X-A" = "b\\r\\nX-Evil: 2" }', "is no header"),
+        ('headers = { "Bad Name:" = "b" }', "is no header"),
+    ],
+)
+def test_manners_that_make_no_sense_are_refused(line: str, problem: str):
+    with pytest.raises(SettingsError, match=problem):
+        load(f'[[host]]\npattern = "a.test"\n{line}')
+    with pytest.raises(SettingsError, match="pattern must name hosts"):
+        load('[[host]]\npattern = ""')

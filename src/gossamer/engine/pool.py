@@ -23,6 +23,7 @@ Call = Callable[[], pa.Table]
 def start_worker() -> None:
     """Leave Ctrl-C to the parent, and die with it: a killed job leaves nobody working."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
@@ -82,7 +83,7 @@ class Pool:
     def _start(self) -> ProcessPoolExecutor:
         if self._executor is None:
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(["gossamer.engine.worker"])
+            context.set_forkserver_preload(["gossamer.engine.preload"])
             self._executor = ProcessPoolExecutor(self.workers, mp_context=context, initializer=start_worker)
         return self._executor
 

@@ -175,6 +175,9 @@ def _checked(key: str, value: Any, where: str) -> Any:
         choices = " or ".join(toml_value(choice) for choice in get_args(kind) if isinstance(choice, str))
         cure = f"choose {choices}" if choices else f"the default is {toml_value(value_of(Settings(), key))}"
         raise SettingsError(f"{where}: {key} = {value!r} does not fit: {reason}; {cure}") from error
+    for entry in fitting if isinstance(fitting, list) else ():
+        if (check := getattr(entry, "problem", None)) is not None and (problem := check()):
+            raise SettingsError(f"{where}: [[{key}]] {problem}")
     least, most = _limits(key)
     if least is not None and not fitting >= least:
         raise SettingsError(f"{where}: {key} = {value!r} is too small; it must be at least {least}")

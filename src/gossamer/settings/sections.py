@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+PROXY = re.compile(r"(?:https?|socks[45][ah]?)://(?:[^\s@/]*@)?(?:\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::\d{1,5})?/?")
 
 
 def setting(default: Any, doc: str, least: float | None = None, most: float | None = None) -> Any:
@@ -192,9 +196,11 @@ class FetchSettings:
     tail_s: int = setting(
         600, "… and when a twentieth of the hosts or fewer has kept all others waiting for so long; 0: never.", least=0
     )
-    connect_timeout_s: float = setting(10.0, "Time to connect, TLS included.", least=0.1)
-    read_timeout_s: float = setting(20.0, "Longest silence of a server, in whole seconds.", least=1)
-    deadline_s: float = setting(120.0, "Longest time for one request in all.", least=0.1)
+    connect_timeout_s: float = setting(10.0, "Time to connect, TLS included.", least=0.1, most=86_400)
+    read_timeout_s: float = setting(
+        20.0, "Longest silence of a server, in whole seconds; not less than connect_timeout_s.", least=1, most=86_400
+    )
+    deadline_s: float = setting(120.0, "Longest time for one request in all.", least=0.1, most=86_400)
     max_bytes: int = setting(10_485_760, "Bytes of a body that are kept.", least=1, most=2_000_000_000)
     cut: bool = setting(True, "Keep the beginning of a body that is too large; if not, it counts as too large.")
     types: list[str] = setting([], "Media types that are wanted, such as `text/html` or `text/*`; empty: all.")
@@ -227,6 +233,23 @@ class HostSettings:
     headers: dict[str, str] = field(default_factory=dict)
     proxy: str = ""
     cap: int = 0  # requests in a round; 0: any number
+
+    def problem(self) -> str | None:
+        """What is wrong with it, if anything is."""
+        if not self.pattern or not self.pattern.isprintable():
+            return "pattern must name hosts, such as *.example.org"
+        if self.delay_ms is not None and not 0 <= self.delay_ms <= 86_400_000:
+            return f"delay_ms = {self.delay_ms} must be from 0 to 86400000, a day"
+        if self.connections is not None and self.connections < 1:
+            return f"connections = {self.connections} must be at least 1"
+        if self.cap < 0:
+            return f"cap = {self.cap} must be at least 0"
+        for name, value in self.headers.items():
+            if not TOKEN.fullmatch(name) or not (value.isascii() and value.isprintable()):
+                return f"headers: {name!r} = {value!r} is no header: use a plain name and one line of ASCII"
+        if self.proxy and not PROXY.fullmatch(self.proxy):
+            return f"proxy = {self.proxy!r}: write it as http://host:port"
+        return None
 
 
 @dataclass(frozen=True)

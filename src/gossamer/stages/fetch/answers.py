@@ -37,7 +37,7 @@ def row_of(visit: Visit, response: Response, headers: Headers, judged: Judgement
     )
 
 
-def exchange_of(visit: Visit, response: Response, error: str | None) -> Exchange:
+def exchange_of(visit: Visit, response: Response, error: str | None, at: float) -> Exchange:
     """The record of a visit; what there is to say about it besides goes into its metadata."""
     metadata = {}
     if visit.via:
@@ -48,7 +48,7 @@ def exchange_of(visit: Visit, response: Response, error: str | None) -> Exchange
         metadata["tls"] = visit.tls
     return Exchange(
         visit.url,
-        visit.started,
+        at,
         response.ip,
         response.protocol,
         response.request_head,

@@ -9,16 +9,17 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Sequence
-from http import HTTPStatus
 from typing import Any
 
 import pycurl
 
 from gossamer.stages.fetch.connections import Connections
+from gossamer.stages.fetch.heads import all_headers, base_headers, last_head, status_of, wanted_type
 from gossamer.stages.fetch.poller import ERROR, READ, WRITE
 from gossamer.stages.fetch.protocols import DISCONNECT, LENGTH, TIME, UNSPECIFIED, Context, Request, Response
 
 BUFFER = 128 * 1024
+MOST_LINES = 1_000  # in the heads of an answer and of all 1xx before it
 SMALL, MANY = 64, 10_000  # pieces of a body: so many that are so small are an attack
 KEPT = 2  # connections that may idle, for each that may be used at a time
 EVENTS = {
@@ -28,11 +29,8 @@ EVENTS = {
     pycurl.POLL_INOUT: READ | WRITE,
     pycurl.POLL_REMOVE: 0,
 }
-ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-ENCODINGS = "gzip, deflate, br"
-PROTOCOLS = {b"HTTP/1.0": "http/1.0", b"HTTP/1.1": "http/1.1", b"HTTP/2": "h2", b"HTTP/3": "h3"}
 SUPPRESS_CONNECT_HEADERS = 265  # an option that pycurl has no name for
-SWITCHING, PARTIAL = 101, 206
+PARTIAL = 206
 CERTIFICATE = 60  # curl's code for one that was refused
 ERRORS = {  # our name for each of curl's errors
     3: "malformed",  # a URL curl cannot read
@@ -80,7 +78,7 @@ class Transfer:
         self._guard, self._connections = transport.context.guard, transport.connections
         transport.prepare(curl)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
-        curl.setopt(pycurl.HEADERFUNCTION, self.head.append)  # curl itself bounds headers, in bytes and in number
+        curl.setopt(pycurl.HEADERFUNCTION, self.header)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
         curl.setopt(pycurl.SOCKOPTFUNCTION, self.opened)
         curl.transfer = self
@@ -110,10 +108,18 @@ class Transfer:
             else:  # an empty list would leave the address of the request before
                 curl.unsetopt(pycurl.CONNECT_TO)
             curl.setopt(pycurl.PROXY, request.proxy)
-            curl.setopt(pycurl.HTTPHEADER, [*base, *request.headers])
+            curl.setopt(pycurl.HTTPHEADER, all_headers(base, request.headers))
             curl.setopt(pycurl.SSL_VERIFYPEER, request.verify)
             curl.setopt(pycurl.SSL_VERIFYHOST, 2 * request.verify)
             self.set = wanted
+
+    def header(self, line: bytes) -> int | None:
+        """Take a line of a head; curl bounds their bytes, and their number only in one answer: there may be many 1xx."""
+        self.head.append(line)
+        if len(self.head) > MOST_LINES:
+            self.cut = "headers"
+            return -1
+        return None
 
     def write(self, piece: bytes) -> int | None:
         """Take a piece of the body; giving another number than its length ends the transfer."""
@@ -155,7 +161,8 @@ class Transfer:
         if self._made is not None:
             self._made.close()
             self._made = None
-        self._connections.opened(fd, self.request.queue, origin_of(self.request.url), self._address)
+        if not self.request.proxy:
+            self._connections.opened(fd, self.request.queue, origin_of(self.request.url), self._address)
         return int(pycurl.SOCKOPT_OK)
 
 
@@ -207,7 +214,8 @@ class HttpTransport:
         curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)  # a proxy's answer is not the server's
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(settings.connect_timeout_s * 1000))
         curl.setopt(pycurl.LOW_SPEED_LIMIT, 1)
-        curl.setopt(pycurl.LOW_SPEED_TIME, max(int(settings.read_timeout_s), 1))
+        silence = max(settings.read_timeout_s, settings.connect_timeout_s, 1.0)  # it counts while curl connects, too
+        curl.setopt(pycurl.LOW_SPEED_TIME, int(silence))
         curl.setopt(pycurl.TIMEOUT_MS, int(settings.deadline_s * 1000))
         curl.setopt(pycurl.PROXY, "")  # not what the environment says: a crawl's settings are all that counts
         curl.setopt(pycurl.CAINFO, self._certificates)
@@ -215,13 +223,15 @@ class HttpTransport:
 
     def start(self, request: Request) -> None:
         transfer = self._free.pop() if self._free else Transfer(self)
-        limited = None if request.exempt else _host_part(request.address)
-        self.connections.begin(request.queue, origin_of(request.url), limited)
+        if not request.proxy:  # whose connections hosts may share
+            limited = None if request.exempt else _host_part(request.address)
+            self.connections.begin(request.queue, origin_of(request.url), limited)
         try:
             transfer.begin(request, self.headers)
             self._multi.add_handle(transfer.curl)
         except (pycurl.error, UnicodeError, ValueError) as error:  # a URL or header that curl does not take
-            self.connections.end(request.queue)
+            if not request.proxy:
+                self.connections.end(request.queue)
             self._free.append(transfer)
             response = Response()
             response.error, response.detail = "malformed", str(error)
@@ -280,7 +290,8 @@ class HttpTransport:
         self._multi.remove_handle(curl)
         self._used.remove(transfer)
         self._free.append(transfer)
-        self.connections.end(request.queue)
+        if not request.proxy:
+            self.connections.end(request.queue)
         return request, response
 
     def _fail(self, transfer: Transfer, response: Response, code: int, message: str) -> None:
@@ -290,6 +301,9 @@ class HttpTransport:
             response.ip = None
         elif transfer.cut == "type":
             response.error, response.detail, response.truncated = "type", "", UNSPECIFIED
+        elif transfer.cut == "headers":
+            response.error, response.detail = "headers", f"more than {MOST_LINES:,} lines"
+            response.truncated = UNSPECIFIED if response.code else None
         elif transfer.cut:
             response.truncated = transfer.cut
         else:
@@ -305,7 +319,7 @@ class HttpTransport:
         """The request as curl sends it (over HTTP/1.1, which is how a WARC file shows it in any case)."""
         origin = origin_of(request.url)
         lines = (f"GET {request.url[len(origin) :]} HTTP/1.1", f"Host: {origin.partition('//')[2]}")
-        return "\r\n".join((*lines, *self.headers, *request.headers, "", "")).encode("utf-8", "replace")
+        return "\r\n".join((*lines, *all_headers(self.headers, request.headers), "", "")).encode("utf-8", "replace")
 
     def _socket(self, event: int, fd: int, _multi: Any, _data: Any) -> None:
         self.context.poller.watch(fd, EVENTS[event], self._event)
@@ -329,60 +343,3 @@ def _host_part(address: str | None) -> str | None:
     if address.startswith("["):
         return address[1 : address.index("]")]
     return address.partition(":")[0] if address.count(":") == 1 else address
-
-
-def base_headers(agent: Any) -> list[str]:
-    """The headers of every request."""
-    contact = f" (+{agent.contact})" if agent.contact else ""
-    headers = [f"User-Agent: {agent.name}{contact}", f"Accept: {ACCEPT}", f"Accept-Encoding: {ENCODINGS}"]
-    if "@" in agent.contact:
-        headers.append(f"From: {agent.contact}")
-    return headers
-
-
-def last_head(lines: list[bytes]) -> list[bytes]:
-    """Of all header lines those of the answer itself: without what 1xx answers and trailers had."""
-    if lines.count(b"\r\n") == 1 and lines[-1] == b"\r\n":  # as nearly all are
-        return lines[:]
-    start = 0
-    for at in range(len(lines) - 1, 0, -1):  # from the end: there may be thousands of 1xx answers
-        if lines[at][:5] == b"HTTP/" and not lines[at - 1].strip():
-            start = at
-            break
-    for at in range(start, len(lines)):
-        if not lines[at].strip():
-            return lines[start : at + 1]
-    return lines[start:]
-
-
-def status_of(lines: list[bytes]) -> tuple[int, str]:
-    """Code and protocol; 0 if there is no status line."""
-    words = lines[0].split(None, 2) if lines else []
-    if len(words) < 2 or not words[0].startswith(b"HTTP/"):
-        return 0, ""
-    try:
-        code = int(words[1])
-    except ValueError:
-        return 0, ""
-    final = 200 <= code <= 999 or code == SWITCHING  # other 1xx come before the answer
-    return (code if final else 0), PROTOCOLS.get(words[0], "http/1.1")
-
-
-def wanted_type(lines: list[bytes], types: Sequence[str]) -> bool:
-    """Whether an answer is of one of these media types, or says nothing of its type."""
-    for line in last_head(lines):
-        name, _, value = line.partition(b":")
-        if name.lower() == b"content-type":
-            found = value.partition(b";")[0].strip().lower().decode("latin-1")
-            return not found or any(
-                found == kind or (kind.endswith("/*") and found.startswith(kind[:-1])) for kind in types
-            )
-    return True
-
-
-def reason_of(code: int) -> str:
-    """The standard phrase of a status code."""
-    try:
-        return HTTPStatus(code).phrase
-    except ValueError:
-        return ""

@@ -6,6 +6,7 @@ partition. A round that is interrupted leaves its parts below `fetching/<segment
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from gossamer.runner import Run
 
+NAME = re.compile(r"[A-Za-z0-9._/-]+")
 RESERVED = ("test", "example", "invalid", "localhost")  # top-level domains that nobody has
 COUNTED = {
     Outcome.SUCCESS: "success",
@@ -95,8 +97,11 @@ def _list_of(run: Run, segment: str) -> list[FileEntry]:
 def _refuse_anonymous(run: Run, segment: str) -> None:
     """Raise if strangers would be visited who cannot tell us of trouble."""
     settings = run.crawl.settings
-    if not settings.agent.name or not settings.agent.name.isprintable() or " " in settings.agent.name:
-        raise SettingsError(f"agent.name = {settings.agent.name!r}: use one word, such as examplebot")
+    if not NAME.fullmatch(settings.agent.name):
+        raise SettingsError(f"agent.name = {settings.agent.name!r}: use one word of ASCII, such as examplebot")
+    for name, value in (("contact", settings.agent.contact), ("operator", settings.agent.operator)):
+        if not value.isprintable() or (name == "contact" and not value.isascii()):
+            raise SettingsError(f"agent.{name} = {value!r}: use one line of plain text")
     if settings.agent.contact:
         return
     manners = Manners(settings.fetch, [])
@@ -165,6 +170,8 @@ def shared_out(sizes: dict[int, int], most: int) -> list[tuple[int, ...]]:
 def _protocols(run: Run) -> tuple[FetchProtocol, ...]:
     """The protocols that are to be spoken."""
     wanted = run.crawl.settings.fetch.protocols
+    if not wanted:
+        raise SettingsError("fetch.protocols names none; name at least http or https")
     known = {scheme: p for p in fetch_protocols(run.crawl.plugins) for scheme in p.schemes}
     for scheme in wanted:
         if scheme not in known:

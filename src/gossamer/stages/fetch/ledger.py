@@ -322,21 +322,26 @@ def recover(home: Home) -> None:
     for path in local:
         for name, size in _lengths(home.spool, path).items():
             known[name] = max(known.get(name, 0), size)
+    there = {path.rsplit("/", 1)[-1]: path for path, _ in (*home.spool.list(home.warc), *home.files.list(home.warc))}
+    for name in sorted(known.keys() - there.keys()):
+        raise _damaged(home, f"{home.warc}/{name}", "the file is missing, but rows point to it")
     for path, size in list(home.spool.list(home.warc)):
         expected = known.get(path.rsplit("/", 1)[-1])
         if expected is None:
             if generation_of(path) in unfinished:  # others belong to a snapshot, perhaps to one that was rolled back
                 home.spool.delete(path)
         elif size < expected:
-            raise CorruptError(
-                f"{home.spool.url(path)}: {size:,} bytes, but rows point to {expected:,}; restore it from a copy, "
-                f"or delete {home.spool.url(home.folder)} to fetch the segment anew"
-            )
+            raise _damaged(home, path, f"{size:,} bytes, but rows point to {expected:,}")
         elif size > expected:
             _cut(home.spool, path, expected)
     if home.remote:
         bring_up(home, [path for path, _ in list(home.spool.list(home.warc))])
         bring_up(home, local)
+
+
+def _damaged(home: Home, path: str, what: str) -> CorruptError:
+    cure = f"restore it from a copy, or delete {home.spool.url(home.folder)} to fetch the segment anew"
+    return CorruptError(f"{home.spool.url(path)}: {what}; {cure}")
 
 
 def _cut(files: LocalFiles, path: str, size: int) -> None:

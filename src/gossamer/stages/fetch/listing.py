@@ -21,7 +21,7 @@ from gossamer.tables.states import HAD_CONTENT
 from gossamer.tables.statuses import Outcome
 
 COLUMNS = (
-    "domain_fp", "url_fp", "url", "partition", "queue", "position", "status", "fetched_at", "etag", "last_modified",
+    "domain_fp", "url_fp", "url", "partition", "queue", "position", "status", "modified_at", "etag", "last_modified",
     "payload_digest",
 )  # fmt: skip
 KEPT = [name for name in COLUMNS if name not in ("url_fp", "domain_fp", "partition", "position")]

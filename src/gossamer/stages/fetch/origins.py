@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from fnmatch import translate
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypedDict
 
+from gossamer.errors import SettingsError
 from gossamer.urls.domains import is_address
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from gossamer.stages.fetch.politeness import Queue
     from gossamer.stages.fetch.robots import Robots
 
+PLACE = re.compile(r"(?:\[(?P<six>[^\]]+)\]|(?P<four>[0-9.]+))(?::(?P<port>[0-9]{1,5}))?|(?P<bare>[0-9a-fA-F:.]+)")
 FILES = 8  # read at a time
 
 
@@ -53,7 +56,7 @@ class Manners:
     """What the settings say of single hosts."""
 
     def __init__(self, fetch: FetchSettings, hosts: list[HostSettings]) -> None:
-        self._mapped = [(_fits(pattern), address) for pattern, address in fetch.connect_to.items()]
+        self._mapped = [(_fits(pattern), place(address)) for pattern, address in fetch.connect_to.items()]
         self._hosts = [(_fits(rule.pattern), rule) for rule in hosts]
 
     def mapped(self, host: str) -> str | None:
@@ -71,6 +74,19 @@ class Manners:
             return {} if key else {"delay": 0.0, "connections": FILES}
         pace: Pace = {"connections": rule.connections or 0, "cap": rule.cap}
         return pace if rule.delay_ms is None else {**pace, "delay": rule.delay_ms / 1000}
+
+
+def place(text: str) -> str:
+    """An address with a port, or without; no name, as nobody would check where that leads."""
+    found = PLACE.fullmatch(text)
+    try:
+        ip_address((found["six"] or found["four"] or found["bare"]) if found else "")
+        fits = found is not None and (found["port"] is None or 0 < int(found["port"]) < 65536)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise SettingsError(f"fetch.connect_to: {text!r} is no address; write it as 127.0.0.1:8080 or [::1]:8080")
+    return text
 
 
 def _fits(pattern: str) -> re.Pattern[str]:

@@ -86,7 +86,7 @@ class RobotsFiles:
         wall = worker.wall + now
         place = NOWHERE
         if response.code:
-            place = worker.archive(visit, response, payload_digest(response.body))
+            place = worker.archive(visit, response, now, payload_digest(response.body))
         code = response.code
         whole = not response.error or not 200 <= code < 300  # of half a file the other half may be what forbids
         failed = code < 200 or code in (NOT_MODIFIED, TOO_MANY) or code >= 500 or not whole
@@ -107,7 +107,7 @@ class RobotsFiles:
             self._settle(origin, parse_robots(body, worker.task.agent.name), body, code, None, place, now)
         else:
             self._settle(origin, parse_robots(b"", worker.task.agent.name), b"", code, None, place, now)
-        worker.asked_to_wait(visit.queue, wait, now)
+        worker.noted(visit.queue, wait, now)
         worker.politeness.finish(visit.queue, address, now, failed=failed, wait=float(wait or 0))
         self._resume(origin, now)
 

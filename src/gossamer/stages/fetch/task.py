@@ -85,7 +85,7 @@ def fetch_partitions(task: FetchTask) -> pa.Table:
             _run(worker, stop)
         worker.close()
     except BaseException:
-        worker.abandon()
+        worker.close(publish=False)
         raise
     return state_of(worker).append_column(STOPPED, pa.array([stop.wanted] * len(worker.facts), pa.bool_()))
 

@@ -282,12 +282,12 @@ class Worker:
             outcome, revisit = Outcome.NOT_MODIFIED, "identical"
         row = row_of(visit, response, headers, judged, self.wall + now)._replace(outcome=outcome, payload_digest=digest)
         if response.code and (visit.origin.scheme in WEB or response.code == 200):
-            row = row._replace(place=self.archive(visit, response, digest, revisit, judged.error))
+            row = row._replace(place=self.archive(visit, response, now, digest, revisit, judged.error))
         if judged.location is not None:
             self.redirects.add(visit, row, judged.location, now)
         else:
             self.decided(visit, row)
-        self.asked_to_wait(visit.queue, judged.retry_after, now)
+        self.noted(visit.queue, judged.retry_after, now)
         self.politeness.finish(visit.queue, address, now, failed=judged.failed, wait=judged.retry_after or 0.0)
         self.settle(visit.queue, now)
 
@@ -298,14 +298,21 @@ class Worker:
         return bool(self.listing.rows.column("payload_digest")[visit.row].as_py() == digest)
 
     def archive(
-        self, visit: Visit, response: Response, digest: str | None, revisit: Revisit = None, error: str | None = None
+        self,
+        visit: Visit,
+        response: Response,
+        now: float,
+        digest: str | None,
+        revisit: Revisit = None,
+        error: str | None = None,
     ) -> Place:
-        """Write an exchange to the WARC file; where it is."""
-        before = self.listing.rows.column("fetched_at")[visit.row].as_py() if revisit and visit.row >= 0 else None
-        exchange = exchange_of(visit, response, error)
+        """Write an exchange to the WARC file; where it is. Its date is that of the row, so that a revisit can name it."""
+        at = int((self.wall + now) * 1000) / 1000
+        before = self.listing.rows.column("modified_at")[visit.row].as_py() if revisit and visit.row >= 0 else None
+        exchange = exchange_of(visit, response, error, at)
         exchange.digest, exchange.revisit = digest, revisit
         exchange.refers_to = before.timestamp() if before is not None else None
-        return self.ledger.archive(exchange, visit.started)
+        return self.ledger.archive(exchange, at)
 
     def _refused(self, visit: Visit, outcome: Outcome, error: str, now: float) -> None:
         """A visit that is not sent at all."""
@@ -339,10 +346,9 @@ class Worker:
         if failed:
             facts.error = response.error or f"http {response.code}"
 
-    def asked_to_wait(self, queue: Queue, seconds: int | None, now: float) -> None:
-        """A server wants time; should we be killed, we know of it."""
-        if seconds:
-            self.journal.note(queue.key, self.wall + now, seconds)
+    def noted(self, queue: Queue, seconds: int | None, now: float) -> None:
+        """An answer has come; should we be killed, we know when, and whether the server wants time."""
+        self.journal.note(queue.key, self.wall + now, max(seconds or 0, queue.delay))
 
     def settle(self, queue: Queue, now: float) -> None:
         """After a request: leave a queue alone for this round if it failed too often or has to wait too long."""
@@ -379,19 +385,10 @@ class Worker:
             self.decided(visit, Row(visit.url, outcome, self.wall + now, retry_after_s=after, error=reason))
             wait += step
 
-    def close(self) -> None:
-        """Publish everything and let go."""
+    def close(self, *, publish: bool = True) -> None:
+        """Let go; after an error nothing more is published."""
         self.journal.close()
-        self.ledger.close()
-        self._let_go()
-
-    def abandon(self) -> None:
-        """Let go after an error; what was published stays."""
-        self.journal.close()
-        self.ledger.abandon()
-        self._let_go()
-
-    def _let_go(self) -> None:
+        (self.ledger.close if publish else self.ledger.abandon)()
         for transport in self.speaking:
             transport.close()
         self.resolver.close()
