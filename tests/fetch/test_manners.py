@@ -85,7 +85,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, inline: Engine) -> Iterato
         digests = [payload_digest(page("Seldom changed")), payload_digest(linked("same.test")), "OTHER"]
         rows = seed_rows(
             list(had), status=[int(Status.FETCHED)] * 3, etag=list(had.values()), payload_digest=digests,
-            fetched_at=[BEFORE] * 3, last_modified=[MODIFIED, None, None],
+            fetched_at=[BEFORE] * 3, modified_at=[BEFORE] * 3, last_modified=[MODIFIED, None, None],
         )  # fmt: skip
         crawl.load("crawldb", write_rows(folder / "had.parquet", rows))
         found = fetch_round(crawl)

@@ -14,7 +14,7 @@ from gossamer.crawl import Crawl
 from gossamer.errors import SettingsError, UsageError
 from gossamer.stages.fetch.job import shared_out
 from gossamer.tables.statuses import PageKind, Status
-from tests.fetch.crawling import crawl_of, later, reopened
+from tests.fetch.crawling import crawl_of, later, read_warc, reopened
 from tests.hostile.server import HostileServer, hostile_server
 from tests.stages.crawls import content
 
@@ -75,6 +75,16 @@ def test_a_second_round_asks_only_for_what_is_due(embedded: Any, tmp_path: Path,
     (second,) = later(crawl, hours=2).rounds(1)
     assert (second.urls, second.failed) == (1, 1)
     assert [r.target for r in server.requests[asked:]] == ["/status/500"]  # robots.txt still holds
+
+
+def test_revisits_name_the_record_that_has_the_payload(embedded: Any, tmp_path: Path, server: HostileServer) -> None:
+    crawl = crawl_of(tmp_path, embedded, [server.url("same.test", "/page/1")])
+    for day in range(3):  # fetched, the same, and the same again
+        (_,) = later(crawl, days=100 * day).rounds(1)
+    records = [record for path in sorted(tmp_path.glob("crawl/segments/*/warc/*")) for record in read_warc(path)]
+    found = [(r.type, r.headers) for r in records if r.url.endswith("/page/1") and r.type != "request"]
+    assert [kind for kind, _ in found] == ["response", "revisit", "revisit"]
+    assert {headers["WARC-Refers-To-Date"] for _, headers in found[1:]} == {found[0][1]["WARC-Date"]}
 
 
 def test_interrupted_rounds_are_finished_and_not_repeated(embedded: Any, tmp_path: Path, server: HostileServer) -> None:

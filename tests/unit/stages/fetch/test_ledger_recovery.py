@@ -113,6 +113,18 @@ def test_a_file_that_is_shorter_than_its_rows_say_is_corrupt(tmp_path: Path):
         recover(home)
 
 
+def test_a_file_that_is_gone_although_rows_point_to_it_is_corrupt(tmp_path: Path):
+    home = home_at(tmp_path)
+    begun(home)
+    ledger = Ledger(home, FORM, 0, 1)
+    fetched(ledger, 1)
+    ledger.close()
+    (path,) = Path(home.spool.url(home.warc)).iterdir()
+    path.unlink()
+    with pytest.raises(CorruptError, match=r"warc\.gz: the file is missing, but rows point to it; restore it"):
+        recover(home)
+
+
 def test_nothing_to_recover(tmp_path: Path):
     recover(home_at(tmp_path))
 
