@@ -150,6 +150,7 @@ def test_the_simulated_web_finds_us_polite(tmp_path: Path) -> None:
         time.sleep(6)
         process.kill()
         process.communicate()
+        time.sleep(2)  # a server that lags behind logs what was sent before as if it came now
         run(crawl, "crawl", "--rounds", "2")
     finally:
         server.send_signal(signal.SIGINT)

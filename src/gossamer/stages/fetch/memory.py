@@ -105,7 +105,7 @@ def merged(rows: Iterable[dict[str, object]], key: str) -> dict[str, dict[str, o
 def state_of(worker: Worker) -> pa.Table:
     """What is to be remembered of the hosts this process talked to."""
     now = time.monotonic()
-    rows = []
+    rows: list[dict[str, object]] = []
     for host, facts in worker.facts.items():
         queue = facts.queue
         crawl_delay = max((o.robots.crawl_delay or 0.0 for o in worker.by_host.get(host, ()) if o.robots), default=0.0)
@@ -123,8 +123,25 @@ def state_of(worker: Worker) -> pa.Table:
                 "last_error": facts.error,
             }
         )
-    columns = {name: pa.array([row[name] for row in rows], STATE.field(name).type) for name in STATE.names}
+    rows += _left_alone(worker, now)
+    columns = {name: pa.array([row.get(name) for row in rows], STATE.field(name).type) for name in STATE.names}
     return pa.Table.from_pydict(columns, STATE)
+
+
+def _left_alone(worker: Worker, now: float) -> list[dict[str, object]]:
+    """Hosts that asked for time before an interruption, and that were therefore not asked since: only the journal knew."""
+    if worker.task.per != "host":
+        return []
+    return [
+        {
+            "host": key,
+            "last_request_at": _moment(worker.wall + queue.last) if queue.last > float("-inf") else None,
+            "not_before": _moment(worker.wall + queue.not_before),
+            "failures": min(queue.failures, 32_767),
+        }
+        for key, queue in worker.politeness.queues.items()
+        if key and key not in worker.facts and queue.not_before > now
+    ]
 
 
 def _moment(seconds: float | None) -> int | None:

@@ -31,7 +31,7 @@ class Origin:
     """One origin, as far as this process knows it."""
 
     __slots__ = (
-        "asked", "error", "expires", "headers", "host", "literal", "mapped", "name", "outcome", "proxy", "queue",
+        "error", "expires", "headers", "host", "literal", "mapped", "name", "outcome", "proxy", "queue",
         "retry_after", "robots", "scheme",
     )  # fmt: skip
 
@@ -46,7 +46,6 @@ class Origin:
         self.headers: tuple[str, ...] = ()
         self.robots: Robots | None = None
         self.expires = float("-inf")  # when robots.txt has to be asked for again
-        self.asked = False  # robots.txt is being asked for
         self.error: str | None = None  # why robots.txt cannot be had: nothing may be fetched for now
         self.outcome = 0  # … and what that means for the URLs
         self.retry_after: int | None = None

@@ -67,7 +67,6 @@ class RobotsFiles:
                 worker.consider(visit, now)
                 return
         worker.politeness.put_back(queue, visit)
-        origin.asked = True
         queue.running += 1  # in the place of the visit
         if queue is origin.queue:
             queue.out = True  # until it is known what may be fetched; another connection would ask the same

@@ -87,7 +87,8 @@ def fetch_partitions(task: FetchTask) -> pa.Table:
     except BaseException:
         worker.close(publish=False)
         raise
-    return state_of(worker).append_column(STOPPED, pa.array([stop.wanted] * len(worker.facts), pa.bool_()))
+    states = state_of(worker)
+    return states.append_column(STOPPED, pa.array([stop.wanted] * states.num_rows, pa.bool_()))
 
 
 def _fill(worker: Worker, listing: Listing, done: pa.Table) -> None:
