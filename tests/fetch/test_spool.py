@@ -1,4 +1,7 @@
-"""A crawl in a bucket: WARC files and rows are spooled here and go up in pairs."""
+"""A crawl in a bucket: WARC files and rows are spooled here and go up in pairs.
+
+In this very process: those of an engine that other tests have started do not know the server's credentials.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ __all__ = ["s3_server"]
 
 
 @pytest.mark.s3
-def test_a_bucket_gets_whole_pairs(embedded: Any, tmp_path: Path, s3_server: str) -> None:
+def test_a_bucket_gets_whole_pairs(embedded_inline: Any, tmp_path: Path, s3_server: str) -> None:
     root = f"{s3_server}/{uuid.uuid4().hex}"
     with hostile_server() as server:
         urls = [server.url(f"h{n % 7}.test", f"/page/{n}") for n in range(60)]
         settings = {**QUICK, "engine.scratch": str(tmp_path), "fetch.warc_mb": 1}
-        crawl = Crawl.init(root, engine=embedded, sets=sets(settings))
+        crawl = Crawl.init(root, engine=embedded_inline, sets=sets(settings))
         crawl.load("crawldb", write_rows(tmp_path / "seeds.parquet", seed_rows(urls)))
         crawl.generate()
         crawl.fetch()
@@ -38,14 +41,14 @@ def test_a_bucket_gets_whole_pairs(embedded: Any, tmp_path: Path, s3_server: str
 
 
 @pytest.mark.s3
-def test_what_was_spooled_before_a_crash_goes_up(embedded: Any, tmp_path: Path, s3_server: str) -> None:
+def test_what_was_spooled_before_a_crash_goes_up(embedded_inline: Any, tmp_path: Path, s3_server: str) -> None:
     from gossamer.stages.fetch.ledger import FETCH, Form, Ledger, recover
     from gossamer.stages.fetch.rows import Row
     from gossamer.storage.warc import Exchange
     from gossamer.tables.statuses import Outcome
 
     root = f"{s3_server}/{uuid.uuid4().hex}"
-    crawl = Crawl.init(root, engine=embedded)
+    crawl = Crawl.init(root, engine=embedded_inline)
     home = Home(crawl.files, spool_of(crawl.files, str(tmp_path)), "r000001-1")
     home.journal(0, 1).parent.mkdir(parents=True)
     home.journal(0, 1).write_bytes(b"")
