@@ -13,7 +13,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +21,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gossamer.errors import CorruptError, storage_error
+from gossamer.errors import CorruptError
 from gossamer.stages.fetch.rows import Answered, Place, Row, fetch_rows, robots_rows
 from gossamer.storage.files import Files
-from gossamer.storage.local import LocalFiles
+from gossamer.storage.local import LocalFiles, told
 from gossamer.storage.warc import Exchange, pack, warcinfo
 
 ROWS, SECONDS = 1_000, 30.0  # a part is published after so many rows, or so long
@@ -123,25 +123,19 @@ class WarcFile:
         """Hand what waits to the operating system."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if waiting:
-            self._told(self.files.disk.write, self._fd, b"".join(waiting))
+            told(self._full, self.files.disk.write, self._fd, b"".join(waiting))
 
     def sync(self) -> None:
         """Force what was flushed to the device."""
-        self._told(self.files.disk.sync, self._fd)
+        told(self._full, self.files.disk.sync, self._fd)
 
     def settle(self) -> None:
         """Make sure the name is there after a power cut, too."""
-        self._told(self.files.disk.sync_dir, str(Path(self._full).parent))
+        told(self._full, self.files.disk.sync_dir, str(Path(self._full).parent))
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._fd)
-
-    def _told(self, operation: Callable[..., None], *arguments: object) -> None:
-        try:
-            operation(*arguments)
-        except OSError as error:
-            raise storage_error(error, self._full) from error
 
 
 @dataclass(frozen=True)
@@ -171,7 +165,6 @@ class Ledger:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gossamer-ledger")
         self._publishing: Future[None] | None = None
         self._up: list[str] = []  # paths in the spool that are to be brought up
-        self.bytes = 0
 
     def archive(self, exchange: Exchange, at: float) -> Place:
         """Append a request and its answer to the WARC file."""
@@ -180,7 +173,6 @@ class Ledger:
         packed = pack(exchange, with_request=self.form.with_requests)
         start = self._warc.write(packed.data)
         place = Place(self._warc.name, start + packed.offset, packed.length)
-        self.bytes += len(packed.data)
         if self._warc.size >= self.form.warc_bytes:
             self._full.append(self._warc)
             self._warc = None
@@ -215,9 +207,10 @@ class Ledger:
         rows, self._rows = self._rows, []
         answers, self._answers = self._answers, []
         full, self._full = self._full, []
-        for warc in [*full, *([self._warc] if self._warc else [])]:
+        written = [*full, self._warc] if self._warc else full
+        for warc in written:
             warc.flush()
-        lengths = {w.name: w.size for w in [*full, *([self._warc] if self._warc else [])]}
+        lengths = {warc.name: warc.size for warc in written}
         self._number += 1
         self._publishing = self._thread.submit(self._write, rows, answers, full, self._warc, lengths, self._number)
 
@@ -236,7 +229,7 @@ class Ledger:
     def abandon(self) -> None:
         """Let go without publishing; what was published stays."""
         self._thread.shutdown(wait=True, cancel_futures=True)
-        for warc in [*self._full, *([self._warc] if self._warc else [])]:
+        for warc in [*self._full, self._warc] if self._warc else self._full:
             warc.close()
 
     def _open(self, at: float) -> WarcFile:
@@ -257,7 +250,7 @@ class Ledger:
     ) -> None:
         """In the thread: sync the WARC files, then publish the rows, then bring up what is complete."""
         try:
-            for warc in [*full, *([current] if current else [])]:
+            for warc in [*full, current] if current else full:
                 warc.sync()
                 warc.settle()
         finally:
@@ -333,7 +326,7 @@ def recover(home: Home) -> None:
         elif size < expected:
             raise _damaged(home, path, f"{size:,} bytes, but rows point to {expected:,}")
         elif size > expected:
-            _cut(home.spool, path, expected)
+            told(home.spool.url(path), home.spool.disk.cut, home.spool.url(path), expected)
     if home.remote:
         bring_up(home, [path for path, _ in list(home.spool.list(home.warc))])
         bring_up(home, local)
@@ -342,14 +335,6 @@ def recover(home: Home) -> None:
 def _damaged(home: Home, path: str, what: str) -> CorruptError:
     cure = f"restore it from a copy, or delete {home.spool.url(home.folder)} to fetch the segment anew"
     return CorruptError(f"{home.spool.url(path)}: {what}; {cure}")
-
-
-def _cut(files: LocalFiles, path: str, size: int) -> None:
-    full = files.url(path)
-    try:
-        files.disk.cut(full, size)
-    except OSError as error:
-        raise storage_error(error, full) from error
 
 
 def spool_of(files: Files, chosen: str) -> LocalFiles:

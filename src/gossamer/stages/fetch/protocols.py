@@ -95,7 +95,6 @@ class FetchProtocol:
     name: str
     schemes: tuple[str, ...]
     open: Callable[[Context], Transport]
-    robots: bool = True  # hosts have a robots.txt, and are asked for it
 
 
 @dataclass

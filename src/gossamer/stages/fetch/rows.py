@@ -6,7 +6,6 @@ What a URL's keys are is known from its fetchlist; only those that came up on th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -129,19 +128,3 @@ def _table(given: dict[str, Sequence[object] | pa.Array], schema: pa.Schema) -> 
         for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-@dataclass(frozen=True)
-class HostState:
-    """What is remembered of a host until the next round; times are seconds since 1970."""
-
-    host: str
-    address: str | None
-    delay: float
-    crawl_delay: float | None
-    last_request: float | None
-    not_before: float | None
-    latency: float | None
-    failures: int
-    given_up_until: float | None
-    last_error: str | None
