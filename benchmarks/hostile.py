@@ -23,10 +23,11 @@ from benchmarks.report import table
 from gossamer.engine.embedded import EmbeddedEngine
 from gossamer.stages.fetch.worker import Worker
 from tests.fetch.crawling import crawl_of
-from tests.fetch.nginx import NGINX, free_port, nginx
+from tests.fetch.nginx import NGINX, nginx
 from tests.hostile.behaviours.base import page
 from tests.hostile.dns import NEVER, NXDOMAIN, SERVER_FAILS, at, dns_server
 from tests.hostile.server import hostile_server
+from tests.servers import free_port
 
 SHARE = 0.1  # of the hosts
 KINDS = {  # what bad hosts do, and how many of their URLs are asked for

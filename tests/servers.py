@@ -77,7 +77,7 @@ def _versitygw(folder: Path) -> Iterator[str]:
         command = [versitygw() or "", "--port", f"127.0.0.1:{port}", "posix", str(data)]
         server = subprocess.Popen(command, env=os.environ | secrets, stdout=log, stderr=subprocess.STDOUT)
     try:
-        _wait_for(server, port, folder / "log")
+        wait_for(server, port, folder / "log", "versitygw")
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
@@ -102,7 +102,8 @@ def _moto(_: Path) -> Iterator[str]:
         server.stop()
 
 
-def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def wait_for(server: subprocess.Popen[bytes], port: int, log: Path, name: str) -> None:
+    """Until a server answers on its port."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:
@@ -111,7 +112,7 @@ def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
             time.sleep(0.05)
         else:
             return
-    raise RuntimeError(f"versitygw did not start: {log.read_text()}")
+    raise RuntimeError(f"{name} did not start: {log.read_text()}")
 
 
 def free_port() -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.servers import wait_for
+
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-START_S = 10.0
 CONF = """
 {user} daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_processes {processes};
 events {{ worker_connections 8192; }}
@@ -22,12 +21,6 @@ http {{
   {server}
 }}
 """
-
-
-def free_port() -> int:
-    """A port of loopback that nobody has."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @contextmanager
@@ -40,19 +33,7 @@ def nginx(folder: Path, server: str, port: int, *, log: str = "off", processes: 
     command = [NGINX, "-p", str(folder), "-c", str(conf), "-e", str(folder / "error.log")]
     with subprocess.Popen(command) as process:
         try:
-            _wait(process, port, folder / "error.log")
+            wait_for(process, port, folder / "error.log", "nginx")
             yield
         finally:
             process.terminate()
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise RuntimeError(f"nginx did not start: {log.read_text()}")

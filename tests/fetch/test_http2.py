@@ -11,8 +11,9 @@ import pytest
 from gossamer.engine.base import Engine
 from gossamer.simweb.serving.tls import Authority
 from tests.fetch.crawling import fetched
-from tests.fetch.nginx import NGINX, free_port, nginx
+from tests.fetch.nginx import NGINX, nginx
 from tests.hostile.behaviours.base import page
+from tests.servers import free_port
 
 SERVER = """
 server {{ listen 127.0.0.1:{port} ssl http2; ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
